@@ -1,0 +1,42 @@
+# One-word commands. Everything they need is installed into .venv from pyproject.toml.
+VENV   ?= .venv
+PYTHON ?= python3
+BIN    := $(VENV)/bin
+MODEL  ?= smollm2
+ASK    := $(BIN)/react-text run --model $(MODEL) --tools react_text/demo.py
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.local
+	$(ASK) "How many lamps are in stock?"
+	$(ASK) "How many days are there from 2024-02-01 to 2024-03-01?"
+	$(ASK) "How far is 26.2 miles in km?"
+
+test: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.test
+	$(BIN)/python -m pytest tests/benchmarks --override-ini addopts= -q -s
+
+clean:
+	rm -rf $(VENV) dist build
+
+$(VENV)/.local: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable '.[local,smollm2]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/.local
+	$(BIN)/python -m pip install --quiet --group test
+	touch $@

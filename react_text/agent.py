@@ -1,0 +1,305 @@
+"""The agent: drives the loop against a backend and a toolbox, synchronously or asynchronously."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
+
+from react_text.backends.base import Backend, Delta, Progress, Reply, Sampling, StreamItem
+from react_text.backends.llama_cpp import LlamaCpp
+from react_text.data import load_dialect, load_grammar_skeleton
+from react_text.errors import BackendError
+from react_text.events import Event, Finished, Observed, PromptProgress, Result, TextDelta
+from react_text.loop import (
+    Denied,
+    Failed,
+    Generate,
+    Generated,
+    GrammarUse,
+    Limits,
+    LoopGenerator,
+    RunCalls,
+    Setup,
+    run_loop,
+)
+from react_text.messages import Call, Message, Observation, Usage
+from react_text.models import resolve_model
+from react_text.protocol.dialect import Dialect
+from react_text.protocol.examples import examples_of
+from react_text.protocol.grammar import text_grammar
+from react_text.protocol.render import Entry, opening, to_text, user_message
+from react_text.runaway import Watch
+from react_text.toolbox import Toolbox
+from react_text.tools import Tool
+
+Verdict: TypeAlias = Literal["yes", "no", "stop"]
+EXAMPLES_SHARE = 0.4
+"""The share of the context that the opening may take before worked examples are left out."""
+
+
+class Agent:
+    """Answers questions with a model and tools.
+
+    Parameters
+    ----------
+    model:
+        A backend, a path to a GGUF file, or "smollm2" for the embedded default model.
+    tools:
+        A Toolbox, or typed functions, Tool objects or chat-completions tool dicts.
+    mode:
+        "text", or "auto", which is text for every model without structured calls.
+    dialect:
+        The name of a dialect that comes with the package, or a path to a dialect file.
+    grammar:
+        "always" constrains every reply to the tools offered, "ladder" only after two unreadable replies in a row,
+        "never" not at all. None takes "always" where the backend has grammars.
+    instructions:
+        The caller's own text, placed after the rules in the system turn.
+    max_steps, max_tokens, token_budget, time_budget:
+        Model outputs per run, tokens per output, tokens per run, seconds per run.
+    confirm:
+        Asked before each call: "yes", "no" (the model is told) or "stop" (the run ends as "denied").
+    """
+
+    def __init__(
+        self,
+        model: Backend | str,
+        tools: Toolbox | Iterable[Tool | Callable[..., Any] | Mapping[str, Any]] = (),
+        *,
+        mode: Literal["auto", "text"] = "auto",
+        dialect: str | Dialect = "react",
+        grammar: GrammarUse | None = None,
+        instructions: str = "",
+        max_steps: int = 8,
+        max_tokens: int = 400,
+        token_budget: int | None = None,
+        time_budget: float | None = None,
+        sampling: Sampling | None = None,
+        confirm: Callable[[Call], Verdict] | None = None,
+    ) -> None:
+        if mode not in ("auto", "text"):
+            raise ValueError(f"mode {mode!r} is not known; use 'auto' or 'text'.")
+        self.backend: Backend = LlamaCpp(resolve_model(model)) if isinstance(model, str) else model
+        self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+        self.confirm = confirm
+        self._cancelled = False
+        chosen = load_dialect(dialect) if isinstance(dialect, str) else dialect
+        offered = tuple(self.toolbox)
+        self.setup = Setup(
+            dialect=chosen,
+            tools=offered,
+            opening=self._opening(chosen, offered, instructions),
+            limits=Limits(max_steps, max_tokens, token_budget, time_budget),
+            sampling=sampling or Sampling(),
+            grammar_use=grammar or ("always" if self.backend.supports_grammar else "never"),
+            grammars=self._grammars(chosen, offered),
+            context_length=self.backend.context_length,
+            count_tokens=self.backend.count_tokens,
+        )
+
+    def run(self, question: str) -> Result:
+        """Answer one question. Never raises for what a model, a tool or an endpoint does: see `Result.stop_reason`."""
+        return _last(self.stream(question))
+
+    async def arun(self, question: str) -> Result:
+        """The async twin of `run`."""
+        result = None
+        async for event in self.astream(question):
+            if isinstance(event, Finished):
+                result = event.result
+        assert result is not None
+        return result
+
+    def stream(self, question: str) -> Iterator[Event]:
+        """Answer one question, yielding each event as it happens; the last one is Finished."""
+        self._cancelled = False
+        loop = self._loop(question)
+        item = next(loop)
+        while True:
+            sent: Any = None
+            if isinstance(item, Generate):
+                sent = yield from self._generate(item)
+            elif isinstance(item, RunCalls):
+                asked = self._ask(item.calls)
+                if asked is None:
+                    sent = Denied()
+                else:
+                    ran = self.toolbox.run_all([call for call in item.calls if call.id not in asked])
+                    sent = _in_order(item.calls, ran, asked)
+                    yield from _observed(item, sent)
+            else:
+                yield item
+                if isinstance(item, Finished):
+                    return
+            item = loop.send(sent)
+
+    async def astream(self, question: str) -> AsyncIterator[Event]:
+        """The async twin of `stream`."""
+        self._cancelled = False
+        loop = self._loop(question)
+        item = next(loop)
+        while True:
+            sent: Any = None
+            if isinstance(item, Generate):
+                async for event in self._agenerate(item):
+                    if isinstance(event, Generated | Failed):
+                        sent = event
+                    else:
+                        yield event
+            elif isinstance(item, RunCalls):
+                asked = self._ask(item.calls)
+                if asked is None:
+                    sent = Denied()
+                else:
+                    ran = await self.toolbox.arun_all([call for call in item.calls if call.id not in asked])
+                    sent = _in_order(item.calls, ran, asked)
+                    for event in _observed(item, sent):
+                        yield event
+            else:
+                yield item
+                if isinstance(item, Finished):
+                    return
+            item = loop.send(sent)
+
+    def cancel(self) -> None:
+        """End the run under way within one token; safe to call from another thread or a signal handler."""
+        self._cancelled = True
+
+    def prompt(self, question: str) -> list[Message]:
+        """The turns that the model is sent for a question, before its first reply."""
+        return to_text([*self.setup.opening, Entry(user_message(question))], self.setup.dialect)
+
+    def _loop(self, question: str) -> LoopGenerator:
+        if not question.strip():
+            raise ValueError("The question is empty; ask something.")
+        return run_loop(question, self.setup, time.monotonic)
+
+    def _generate(self, item: Generate) -> Generator[Event, None, Generated | Failed]:
+        writing = _Writing(self, item)
+        stream = self.backend.stream(writing.request)
+        try:
+            for got in stream:
+                yield from writing.events(got)
+                if writing.stopped:
+                    break
+        except BackendError as error:
+            return Failed(error)
+        finally:
+            _close(stream)
+        return writing.generated()
+
+    async def _agenerate(self, item: Generate) -> AsyncIterator[Event | Generated | Failed]:
+        writing = _Writing(self, item)
+        stream = self.backend.astream(writing.request)
+        try:
+            async for got in stream:
+                for event in writing.events(got):
+                    yield event
+                if writing.stopped:
+                    break
+        except BackendError as error:
+            yield Failed(error)
+            return
+        finally:
+            if close := getattr(stream, "aclose", None):
+                await close()
+        yield writing.generated()
+
+    def _ask(self, calls: Sequence[Call]) -> dict[str, Observation] | None:
+        """The refused calls with what the model is told, by id; None when the user ends the run."""
+        refused: dict[str, Observation] = {}
+        for call in calls if self.confirm else ():
+            verdict = self.confirm(call) if self.confirm else "yes"
+            if verdict == "stop":
+                return None
+            if verdict == "no":
+                sentence = f"Error: the user did not allow this call of {call.name}. Do without it."
+                refused[call.id] = Observation(call.id, call.name, sentence, is_error=True)
+        return refused
+
+    def _opening(self, dialect: Dialect, tools: tuple[Tool, ...], instructions: str) -> list[Entry]:
+        """The longest opening that leaves room for the conversation."""
+        context = self.backend.context_length
+        for count in range(len(examples_of(tools)), -1, -1):
+            entries = opening(dialect, tools, instructions, count)
+            tokens = None if context is None else self.backend.count_tokens(to_text(entries, dialect))
+            if tokens is None or context is None or tokens <= EXAMPLES_SHARE * context:
+                return entries
+        return entries
+
+    def _grammars(self, dialect: Dialect, tools: tuple[Tool, ...]) -> dict[str, str]:
+        if not self.backend.supports_grammar or dialect.grammar is None:
+            return {}
+        return {"any": text_grammar(load_grammar_skeleton(dialect.grammar), dialect, tools).gbnf}
+
+
+class _Writing:
+    """One generation under way: turns what the backend yields into events, and knows when to stop."""
+
+    def __init__(self, agent: Agent, item: Generate) -> None:
+        self.agent = agent
+        self.step = item.step
+        self.started = time.monotonic()
+        self.seconds = item.seconds
+        single = item.request.grammar is not None
+        self.watch = Watch(agent.setup.tools, item.request.reply_start, single=single)
+        self.request = replace(item.request, until=self.enough)
+        self.written = ""
+        self.reply: Reply | None = None
+        self.tokens = 0
+
+    def enough(self, text: str) -> bool:
+        self.written += text
+        return self.watch.feed(text) or self.stopped
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the user or the clock ended this generation."""
+        late = self.seconds is not None and time.monotonic() - self.started > self.seconds
+        return self.agent._cancelled or late
+
+    def events(self, got: StreamItem) -> Iterator[Event]:
+        match got:
+            case Progress(done, total):
+                yield PromptProgress(self.step, done, total)
+            case Delta():
+                self.tokens = got.tokens
+                for section, text in self.watch.take_sections():
+                    yield TextDelta(self.step, section, text)
+            case Reply():
+                self.reply = got
+
+    def generated(self) -> Generated:
+        if self.reply is None:
+            text = self.request.reply_start + self.written
+            return Generated(Reply(text, "cancelled", Usage(generated=self.tokens)), "cancelled")
+        if self.stopped:
+            return Generated(self.reply, "cancelled")
+        return Generated(self.reply, "runaway" if self.watch.runaway else "reply")
+
+
+def _last(events: Iterable[Event]) -> Result:
+    for event in events:
+        if isinstance(event, Finished):
+            return event.result
+    raise AssertionError("a run always ends with Finished")
+
+
+def _in_order(
+    calls: Sequence[Call], ran: Iterable[Observation], refused: Mapping[str, Observation]
+) -> tuple[Observation, ...]:
+    observations = {one.call_id: one for one in ran} | dict(refused)
+    return tuple(observations[call.id] for call in calls)
+
+
+def _observed(item: RunCalls, observations: Sequence[Observation]) -> Iterator[Event]:
+    for call, observation in zip(item.calls, observations, strict=True):
+        yield Observed(item.step, call, observation)
+
+
+def _close(stream: Iterator[StreamItem]) -> None:
+    close = getattr(stream, "close", None)
+    if close is not None:
+        close()

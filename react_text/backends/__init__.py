@@ -1,0 +1,1 @@
+"""What turns messages into tokens: one provider, one file."""

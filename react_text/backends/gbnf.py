@@ -1,0 +1,239 @@
+"""Checks a GBNF grammar before an engine sees it. Pure: no engine, no tokens.
+
+Engines differ in how they take a bad grammar: some end the process, some print to the terminal, some loop for ever.
+This reads the language of llama.cpp's grammars/README.md without its token rules (`<[id]>`), which would let control
+tokens into a reply.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from react_text.errors import GrammarError
+
+DEEPEST_NESTING = 64
+MOST_REPEATS = 2000
+"""llama.cpp's own limit of a repetition; nested repetitions multiply."""
+MOST_LEFT_PATHS = 100_000
+"""Ways into a grammar from its left edge that an engine may have to walk."""
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t]+) | (?P<comment>\#[^\r\n]*) | (?P<newline>\r\n?|\n)
+      | (?P<literal>"(?:[^"\\]|\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[^xuU\r\n]))*")
+      | (?P<class>\[\^?(?:[^\]\\]|\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[^xuU\r\n]))*\])
+      | (?P<is>::=) | (?P<name>[A-Za-z0-9-]+) | (?P<repeat>[*+?]|\{\s*\d+\s*(?:,\s*\d*\s*)?\})
+      | (?P<open>\() | (?P<close>\)) | (?P<or>\|) | (?P<any>\.)""",
+    re.VERBOSE,
+)
+_ESCAPE = re.compile(r"\\([^xuU])")
+_ESCAPES = 'rnt\\"[]'
+
+
+def check_grammar(text: str) -> None:
+    """Raise GrammarError, naming the line or the rule, unless `text` is a grammar that is safe to compile."""
+    if not text.strip():
+        raise GrammarError("The grammar is empty; it needs a rule named root.")
+    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise GrammarError("The grammar holds a character that no grammar can match (NUL or half a surrogate pair).")
+    rules = _Reader(text).rules()
+    if "root" not in rules:
+        raise GrammarError("The grammar has no rule named root.")
+    for name, rule in rules.items():
+        for used in rule.names():
+            if used not in rules:
+                raise GrammarError(f"The rule {name!r} uses {used!r}, which is not defined.")
+    _check_left_edges(rules)
+
+
+@dataclass
+class _Item:
+    """One element of a sequence: a terminal (no `name`, no `choice`), a rule's name, or a group."""
+
+    name: str | None = None
+    choice: _Choice | None = None
+    optional: bool = False
+    empty: bool = False
+
+
+@dataclass
+class _Choice:
+    """Alternatives, each a sequence of items."""
+
+    alternatives: list[list[_Item]] = field(default_factory=list)
+
+    def names(self) -> Iterator[str]:
+        for item in (item for sequence in self.alternatives for item in sequence):
+            if item.name is not None:
+                yield item.name
+            if item.choice is not None:
+                yield from item.choice.names()
+
+
+class _Reader:
+    """Reads the rules of one text. A line break ends a rule, except inside parentheses and around `|`."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = list(self._scan())
+        self._at = 0
+
+    def _scan(self) -> Iterator[tuple[str, str, int]]:
+        at = 0
+        while at < len(self._text):
+            match = _TOKEN.match(self._text, at)
+            if not match:
+                raise self._error("cannot read", at)
+            kind = match.lastgroup or ""
+            if kind in ("literal", "class"):
+                wrong = next((e for e in _ESCAPE.finditer(match.group()) if e.group(1) not in _ESCAPES), None)
+                if wrong:
+                    raise self._error(f"has an unknown escape {wrong.group()!r}", at + wrong.start())
+            if kind not in ("space", "comment"):
+                yield kind, match.group(), at
+            at = match.end()
+        yield "end", "", at
+
+    def _error(self, what: str, at: int) -> GrammarError:
+        line = self._text.count("\n", 0, at) + 1
+        near = self._text[at : at + 20].split("\n")[0]
+        return GrammarError(f"The grammar {what}, line {line}" + (f", at {near!r}." if near else "."))
+
+    def _peek(self) -> tuple[str, str, int]:
+        return self._tokens[self._at]
+
+    def _skip_newlines(self) -> None:
+        while self._peek()[0] == "newline":
+            self._at += 1
+
+    def rules(self) -> dict[str, _Choice]:
+        found: dict[str, _Choice] = {}
+        self._skip_newlines()
+        while self._peek()[0] != "end":
+            kind, name, at = self._peek()
+            if kind != "name" or self._tokens[self._at + 1][0] != "is":
+                raise self._error("needs `name ::=` here", at)
+            if name in found:
+                raise self._error(f"defines {name!r} twice", at)
+            self._at += 2
+            self._skip_newlines()
+            found[name], _ = self._choice(0)
+            if self._peek()[0] not in ("newline", "end"):
+                raise self._error("cannot read", self._peek()[2])
+            self._skip_newlines()
+        return found
+
+    def _choice(self, depth: int) -> tuple[_Choice, int]:
+        """Alternatives, and how many times their largest repetition repeats."""
+        if depth > DEEPEST_NESTING:
+            raise self._error(f"nests parentheses deeper than {DEEPEST_NESTING}", self._peek()[2])
+        choice = _Choice()
+        largest = 1
+        while True:
+            sequence, repeats = self._sequence(depth)
+            choice.alternatives.append(sequence)
+            largest = max(largest, repeats)
+            if self._peek()[0] != "or":
+                return choice, largest
+            self._at += 1
+            self._skip_newlines()
+
+    def _sequence(self, depth: int) -> tuple[list[_Item], int]:
+        items: list[_Item] = []
+        largest = repeats = 1
+        while True:
+            if depth:
+                self._skip_newlines()
+            kind, text, at = self._peek()
+            if kind in ("literal", "class", "any", "name"):
+                if kind == "name" and self._tokens[self._at + 1][0] == "is":
+                    raise self._error("needs a line break before this rule", at)
+                repeats = 1
+                items.append(_Item(name=text if kind == "name" else None, empty=text in ('""', "[]", "[^]")))
+            elif kind == "open":
+                self._at += 1
+                group, repeats = self._choice(depth + 1)
+                if self._peek()[0] != "close":
+                    raise self._error("lacks a closing parenthesis", self._peek()[2])
+                items.append(_Item(choice=group))
+            elif kind == "repeat":
+                if not items or items[-1].empty:
+                    raise self._error("has nothing to repeat", at)
+                least, most = _bounds(text)
+                repeats *= max(1, most or least)
+                if least > MOST_REPEATS or repeats > MOST_REPEATS:
+                    raise self._error(f"repeats something more than {MOST_REPEATS} times", at)
+                if most is not None and most < least:
+                    raise self._error("has a repetition whose bounds are the wrong way round", at)
+                items[-1].optional |= least == 0
+            else:
+                return items, largest
+            largest = max(largest, repeats)
+            self._at += 1
+
+
+def _bounds(text: str) -> tuple[int, int | None]:
+    """Least and most times of a repetition; None is without limit."""
+    simple: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+    if text in simple:
+        return simple[text]
+    least, comma, most = text.strip("{} \t\r\n").partition(",")
+    if not comma:
+        return int(least), int(least)
+    return int(least), int(most) if most.strip() else None
+
+
+def _check_left_edges(rules: dict[str, _Choice]) -> None:
+    """Refuse left recursion, seen also through rules that may match nothing, and left edges that explode."""
+    empty = _may_be_empty(rules)
+    edges: dict[str, list[str]] = {name: list(_left_names(rule, empty)) for name, rule in rules.items()}
+    paths: dict[str, int] = {}
+    for start in rules:
+        stack: list[tuple[str, Iterator[str]]] = [(start, iter(edges[start]))] if start not in paths else []
+        open_names = {start}
+        while stack:
+            name, following = stack[-1]
+            deeper = next((one for one in following if one not in paths), None)
+            if deeper is None:
+                paths[name] = 1 + sum(paths[one] for one in edges[name])
+                if paths[name] > MOST_LEFT_PATHS:
+                    raise GrammarError(f"The rule {name!r} can begin in too many ways; simplify the grammar.")
+                open_names.discard(name)
+                stack.pop()
+            elif deeper in open_names:
+                raise GrammarError(f"The rule {deeper!r} is left-recursive: it may begin with itself.")
+            else:
+                open_names.add(deeper)
+                stack.append((deeper, iter(edges[deeper])))
+
+
+def _may_be_empty(rules: dict[str, _Choice]) -> set[str]:
+    empty: set[str] = set()
+    while True:
+        more = {name for name, rule in rules.items() if name not in empty and _choice_empty(rule, empty)}
+        if not more:
+            return empty
+        empty |= more
+
+
+def _choice_empty(choice: _Choice, empty: set[str]) -> bool:
+    return any(all(_item_empty(item, empty) for item in sequence) for sequence in choice.alternatives)
+
+
+def _item_empty(item: _Item, empty: set[str]) -> bool:
+    if item.optional or item.empty or item.name in empty:
+        return True
+    return item.choice is not None and _choice_empty(item.choice, empty)
+
+
+def _left_names(choice: _Choice, empty: set[str]) -> Iterator[str]:
+    """Rules that a choice may begin with, once for every way."""
+    for sequence in choice.alternatives:
+        for item in sequence:
+            if item.name is not None:
+                yield item.name
+            if item.choice is not None:
+                yield from _left_names(item.choice, empty)
+            if not _item_empty(item, empty):
+                break

@@ -1,0 +1,346 @@
+"""The in-process backend: a GGUF file on llama.cpp, one conversation at a time.
+
+Renders messages to tokens, reuses what the KV cache holds of them, samples and streams. The checks around the C
+library are in llama_engine, the choice of tokens in sampling; nothing here knows tools, protocols or turns.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from react_text.backends.base import Delta, FinishReason, Progress, Reply, Request, StreamItem
+from react_text.backends.chat_template import RAW_STOPS, ChatTemplate, Piece, render_raw
+from react_text.backends.llama_engine import PROMPT_CHUNK, Engine
+from react_text.backends.llama_grammar import TokenGrammar
+from react_text.backends.sampling import Sampler
+from react_text.backends.stops import StopStrings
+from react_text.errors import BackendError, ContextOverflow, GrammarError
+from react_text.messages import Message, Usage
+
+REMEMBERED_REPLIES = 256
+REPEATED_RUN = 16
+"""Shortest run of equal tokens that counts as the same stretch of a prompt: shorter ones recur by chance."""
+
+
+class LlamaCpp:
+    """A GGUF model in this process.
+
+    `n_ctx` is the context length in tokens (default: what the model was trained for, at most 4096). `n_threads` are
+    the threads for decoding and `n_threads_batch` those for prompt evaluation; `n_gpu_layers` of -1 puts all layers on
+    a GPU where llama.cpp was built for one. `seed` is used by requests that bring none. `chat_template` replaces the
+    file's own template, "" means raw completion; `template_options` are names it can read. `on_load` is called with
+    the loaded fraction, 0 to 1, and may raise to stop loading.
+
+    Replies are the same for the same sequence of requests, seeds given or temperature 0. A prompt that was partly
+    cached is computed in other batches than a fresh one, which can tip a near tie; `reset` starts afresh.
+
+    Raises ModelFileError for a file that cannot be used, MissingExtra without llama-cpp-python. A second thread that
+    asks the same model waits; generating twice at once in one thread is a BackendError.
+    """
+
+    supports_grammar = True
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        n_ctx: int | None = None,
+        n_threads: int | None = None,
+        n_threads_batch: int | None = None,
+        n_gpu_layers: int = 0,
+        seed: int | None = None,
+        chat_template: str | None = None,
+        template_options: Mapping[str, Any] | None = None,
+        on_load: Callable[[float], None] | None = None,
+    ) -> None:
+        self.path = Path(path).expanduser()
+        self.seed = seed
+        self._engine = engine = Engine(
+            self.path,
+            n_ctx=n_ctx,
+            n_threads=n_threads,
+            n_threads_batch=n_threads_batch,
+            n_gpu_layers=n_gpu_layers,
+            on_load=on_load,
+        )
+        self.name = self.path.stem
+        self.context_length: int | None = engine.context_length
+        self.n_threads, self.n_threads_batch = engine.n_threads, engine.n_threads_batch
+        self.metadata = dict(engine.metadata)
+        self.architecture = engine.metadata.get("general.architecture", "")
+        self.parameter_count = engine.parameter_count()
+        self.model_description = engine.description()
+        self.reevaluated = 0
+        """Prompt tokens evaluated again although they were in the cache when their request came, since loading: what
+        was lost because something in front of them had changed."""
+        self._busy = threading.Lock()
+        self._owner: int | None = None
+        self._replies: OrderedDict[int, list[tuple[int, ...]]] = OrderedDict()
+        try:
+            self._template = self._compile(chat_template, template_options)
+            self._markers = self._template_markers()
+        except BaseException:
+            engine.close()
+            raise
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether prompts are rendered by a chat template; without one they are raw labelled text."""
+        return self._template is not None
+
+    def render(self, messages: Sequence[Message], reply_start: str = "") -> tuple[Piece, ...]:
+        """What the model is told, piece by piece: the template's own pieces are `special`, contents are not."""
+        pieces = self._template.render(messages) if self._template else render_raw(messages)
+        return (*pieces, Piece(reply_start, False)) if reply_start else pieces
+
+    def prompt_text(self, messages: Sequence[Message], reply_start: str = "") -> str:
+        """What the model is told, as one text."""
+        return "".join(piece.text for piece in self.render(messages, reply_start))
+
+    def count_tokens(self, messages: Sequence[Message], reply_start: str = "") -> int:
+        """Tokens of the rendered prompt, exactly."""
+        return len(self.prompt_tokens(messages, reply_start))
+
+    def prompt_tokens(self, messages: Sequence[Message], reply_start: str = "") -> list[int]:
+        """Token ids of the rendered prompt. Replies this model wrote keep the tokens they were sampled as."""
+        ids: list[int] = []
+        for piece in self.render(messages):
+            if piece.reply:
+                ids += self._reply_tokens(ids, piece.text)
+            else:
+                ids += self._tokens(piece.text, special=piece.special)
+            if self._engine.adds_bos and ids and ids[0] != self._engine.bos:
+                ids.insert(0, self._engine.bos)
+        return ids + self._tokens(reply_start)
+
+    def piece(self, token: int) -> bytes:
+        """The bytes one token stands for; a control token gives its name."""
+        return self._engine.piece(token)
+
+    def marker(self, text: str) -> int | None:
+        """The id of the one token that `text` is as a marker of the template, or None."""
+        ids = self._tokens(text, special=True)
+        return ids[0] if len(ids) == 1 else None
+
+    @property
+    def cached_tokens(self) -> tuple[int, ...]:
+        """The tokens whose keys and values are in the cache, prompt and reply."""
+        return tuple(self._engine.cached)
+
+    def stream(self, request: Request) -> Iterator[StreamItem]:
+        """Generate one reply: Progress items, Delta items, one Reply. Close the iterator to cancel."""
+        with self._turn():
+            opening = self.prompt_tokens(request.messages)
+            prompt = opening + self._tokens(request.reply_start)
+            if not prompt:
+                raise BackendError("The request holds no text; give at least one message.")
+            if len(prompt) >= self._engine.context_length:
+                raise ContextOverflow(len(prompt), self._engine.context_length)
+            with contextlib.ExitStack() as cleanup:
+                grammar = None
+                if request.grammar is not None:
+                    grammar = TokenGrammar(self._engine, request.grammar)
+                    cleanup.callback(grammar.close)
+                sampling = request.sampling
+                seed = next((one for one in (sampling.seed, self.seed) if one is not None), secrets.randbits(32))
+                sampler = Sampler(sampling, seed & 0xFFFFFFFFFFFFFFFF, grammar)
+                sampled: list[int] = []
+                cleanup.callback(self._remember, opening, prompt[len(opening) :], sampled)
+                reused, seconds = yield from self._evaluate(prompt)
+                usage = Usage(evaluated=len(prompt) - reused, reused=reused, prompt_seconds=seconds)
+                yield from self._generate(request, sampler, grammar, sampled, usage)
+
+    async def astream(self, request: Request) -> AsyncIterator[StreamItem]:
+        """The same in a worker thread. Cancelling the task or closing the iterator stops within one token."""
+        import asyncio
+        from concurrent.futures import ThreadPoolExecutor
+
+        loop = asyncio.get_running_loop()
+        items = self.stream(request)
+        worker = ThreadPoolExecutor(1, thread_name_prefix="llama-cpp")
+        try:
+            while (item := await loop.run_in_executor(worker, next, items, None)) is not None:
+                yield item
+        finally:
+            worker.submit(items.close)  # type: ignore[attr-defined]
+            worker.shutdown(wait=False)
+
+    def reset(self) -> None:
+        """Forget the cached conversation and the remembered replies."""
+        with self._turn():
+            self._engine.clear()
+            self._replies.clear()
+
+    def close(self) -> None:
+        """Free the model; using it afterwards is a BackendError. Waits for a generation in another thread."""
+        if self._engine.alive():
+            with self._turn():
+                self._engine.close()
+
+    def __enter__(self) -> LlamaCpp:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """The model for one caller; others wait."""
+        if self._owner == threading.get_ident():
+            raise BackendError("This model is already generating in this thread.", hint="Finish or close that stream.")
+        self._busy.acquire()
+        self._owner = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._owner = None
+            self._busy.release()
+
+    def _compile(self, source: str | None, options: Mapping[str, Any] | None) -> ChatTemplate | None:
+        engine = self._engine
+        source = engine.chat_template() if source is None else source
+        if not source:
+            return None
+        bos, eos = (
+            engine.piece(token).decode("utf-8", "replace") if 0 <= token < engine.vocabulary_size else ""
+            for token in (engine.bos, engine.eos)
+        )
+        return ChatTemplate(source, bos=bos, eos=eos, options=options)
+
+    def _template_markers(self) -> frozenset[int]:
+        """Control tokens with which the template opens a turn: a model that writes one plays another role."""
+        last = self.render([{"role": "user", "content": "Hello"}])[-1]
+        if not last.special:
+            return frozenset()
+        return frozenset(self._engine.tokenize(last.text, special=True)) & self._engine.control_ids
+
+    def _tokens(self, text: str, *, special: bool = False) -> list[int]:
+        return self._engine.tokenize(text, special=special)
+
+    def _reply_tokens(self, opening: Sequence[int], text: str) -> list[int]:
+        """Tokens of an assistant content: as far as this model wrote it after this very opening, the sampled ones."""
+        data = text.encode("utf-8", "replace")
+        known: Sequence[int] = ()
+        length = 0
+        for ids in self._replies.get(hash(tuple(opening)), ()):
+            count, size = self._shared(ids, data)
+            if size > length:
+                known, length = ids[:count], size
+        return [*known, *self._tokens(data[length:].decode("utf-8"))]
+
+    def _shared(self, ids: Sequence[int], data: bytes) -> tuple[int, int]:
+        """How many of `ids`, and bytes, spell a beginning of `data` that ends with a whole character."""
+        best = (0, 0)
+        size = 0
+        for count, token in enumerate(ids, 1):
+            piece = self._engine.piece(token)
+            if not data.startswith(piece, size):
+                break
+            size += len(piece)
+            if size == len(data) or data[size] & 0xC0 != 0x80:
+                best = (count, size)
+        return best
+
+    def _remember(self, opening: Sequence[int], start: Sequence[int], sampled: Sequence[int]) -> None:
+        """Keep the tokens of a reply up to its first control token: text alone never brings one of those back."""
+        control = self._engine.control_ids | self._engine.end_ids
+        ids = [*start, *sampled]
+        until = next((index for index, token in enumerate(ids) if token in control), len(ids))
+        key = hash(tuple(opening))
+        replies = self._replies.setdefault(key, [])
+        if tuple(ids[:until]) not in replies:
+            replies.append(tuple(ids[:until]))
+        self._replies.move_to_end(key)
+        while len(self._replies) > REMEMBERED_REPLIES:
+            self._replies.popitem(last=False)
+
+    def _evaluate(self, prompt: Sequence[int]) -> Generator[StreamItem, None, tuple[int, float]]:
+        """Bring the cache to hold exactly `prompt`; gives the number of reused tokens and the seconds it took."""
+        engine = self._engine
+        before = list(engine.cached)
+        shared = _common_prefix(before, prompt)
+        # the last token is evaluated in any case: its scores are what the first new token is drawn from
+        reused = engine.keep(min(shared, len(prompt) - 1))
+        self.reevaluated += shared - reused + _repeated(before[shared:], prompt[shared:])
+        seconds = 0.0
+        for start in range(reused, len(prompt), PROMPT_CHUNK):
+            end = min(start + PROMPT_CHUNK, len(prompt))
+            began = time.perf_counter()
+            engine.evaluate(prompt[start:end])
+            seconds += time.perf_counter() - began
+            yield Progress(end - reused, len(prompt) - reused)
+        return reused, seconds
+
+    def _generate(
+        self, request: Request, sampler: Sampler, grammar: TokenGrammar | None, sampled: list[int], usage: Usage
+    ) -> Iterator[StreamItem]:
+        engine = self._engine
+        ends = engine.end_ids | self._markers
+        stops = StopStrings((*request.stop, *(() if self._template else RAW_STOPS)))
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        said: list[str] = []
+        finish: FinishReason = "length"
+        cut = False
+        seconds = 0.0
+        count = 0
+        while count < request.max_tokens:
+            began = time.perf_counter()
+            if sampled:
+                if len(engine.cached) >= engine.context_length:
+                    break
+                engine.evaluate(sampled[-1:])
+            token = sampler.pick(engine.logits())
+            if token is None:
+                raise GrammarError("No token of this model can continue the grammar here; widen the grammar.")
+            count += 1
+            ended = token in ends
+            if not ended:
+                sampled.append(token)
+                if grammar:
+                    grammar.accept(token)
+                    ended = grammar.complete()
+            seconds += time.perf_counter() - began
+            text = "" if token in ends else stops.feed(decoder.decode(engine.piece(token)))
+            if text:
+                said.append(text)
+                cut = request.until is not None and request.until(text)
+                yield Delta(text, count)
+            if ended or cut or stops.stopped:
+                finish = "stop"
+                break
+        if not cut and not stops.stopped:
+            rest = stops.feed(decoder.decode(b"", final=True)) + stops.flush()
+            if rest:
+                said.append(rest)
+                yield Delta(rest, count)
+        yield Reply(
+            request.reply_start + "".join(said), finish, replace(usage, generated=count, generate_seconds=seconds)
+        )
+
+
+def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
+    """How many tokens two sequences begin with in common."""
+    for index, (one, other) in enumerate(zip(left, right, strict=False)):
+        if one != other:
+            return index
+    return min(len(left), len(right))
+
+
+def _repeated(lost: Sequence[int], tokens: Sequence[int]) -> int:
+    """How many of `tokens` lie in runs of at least REPEATED_RUN that also stood in `lost`."""
+    runs = {tuple(lost[at : at + REPEATED_RUN]) for at in range(len(lost) - REPEATED_RUN + 1)}
+    count = covered = 0
+    for at in range(len(tokens) - REPEATED_RUN + 1):
+        if tuple(tokens[at : at + REPEATED_RUN]) in runs:
+            count += at + REPEATED_RUN - max(at, covered)
+            covered = at + REPEATED_RUN
+    return count

@@ -1,0 +1,215 @@
+"""The command line. Exit status: 0 done, 1 ran but did not reach its end, 2 wrong use."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from react_text import __version__
+from react_text.errors import ReactTextError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Group(click.Group):
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except ReactTextError as error:
+            raise click.UsageError(str(error)) from None
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="react-text")
+def main() -> None:
+    """Tools for language models that have none."""
+
+
+def _tools_option(required: bool) -> Callable[[F], F]:
+    return click.option(
+        "--tools",
+        "tools_path",
+        type=click.Path(path_type=Path),
+        required=required,
+        metavar="FILE.py|TOOLS.json",
+        help="Typed Python functions, or chat-completions tool dicts.",
+    )
+
+
+def _dialect_option(function: F) -> F:
+    return click.option(
+        "--dialect", default="react", show_default=True, metavar="NAME|FILE", help="What the model is told, and how."
+    )(function)
+
+
+def _model_options(required: bool) -> Callable[[F], F]:
+    def options(function: F) -> F:
+        for option in reversed(
+            [
+                click.option(
+                    "--model",
+                    required=required,
+                    metavar="PATH.gguf|smollm2",
+                    help="A GGUF file, or the embedded default model.",
+                ),
+                click.option("--n-ctx", type=click.IntRange(min=64), help="Context length in tokens."),
+                click.option(
+                    "--threads",
+                    type=click.IntRange(min=1),
+                    help="Threads that generate; see 'Busy machines' in README.",
+                ),
+                click.option(
+                    "--gpu-layers", type=int, default=0, show_default=True, help="Layers on the GPU, -1 for all."
+                ),
+            ]
+        ):
+            function = option(function)
+        return function
+
+    return options
+
+
+@main.command()
+@click.argument("question")
+@_model_options(required=True)
+@_tools_option(required=False)
+@_dialect_option
+@click.option("--mode", type=click.Choice(["auto", "text"]), default="auto", show_default=True)
+@click.option(
+    "--grammar",
+    type=click.Choice(["always", "ladder", "never"]),
+    help="Constrain replies to the tools offered: always (default in process), after two unreadable replies, or never.",
+)
+@click.option("--instructions", default="", metavar="TEXT", help="Your own text for the system turn.")
+@click.option("--max-steps", type=click.IntRange(min=1), default=8, show_default=True)
+@click.option("--max-tokens", type=click.IntRange(min=1), default=400, show_default=True, help="Tokens per reply.")
+@click.option("--token-budget", type=click.IntRange(min=1), help="Tokens per run, evaluated and generated.")
+@click.option("--time-budget", type=click.FloatRange(min=0, min_open=True), help="Seconds per run.")
+@click.option("--temperature", type=click.FloatRange(min=0), default=0.0, show_default=True)
+@click.option("--top-p", type=click.FloatRange(0, 1), default=1.0, show_default=True)
+@click.option("--min-p", type=click.FloatRange(0, 1), default=0.0, show_default=True)
+@click.option("--seed", type=int, help="Fixes the draws at a temperature above 0.")
+@click.option("--confirm", is_flag=True, help="Ask before each call: y runs it, n tells the model, q ends the run.")
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines, nothing else.")
+def run(question: str, model: str, tools_path: Path | None, as_json: bool, confirm: bool, **options: Any) -> None:
+    """Answer QUESTION with a model and your tools, and show how."""
+    if not question.strip():
+        raise click.UsageError('The question is empty; ask something, for example: react-text run "What is 2+2?" ...')
+    from rich.console import Console
+
+    from react_text.agent import Agent
+    from react_text.backends.base import Sampling
+    from react_text.events import Finished, event_dict
+    from react_text.tools_file import load_tools
+    from react_text.trace import Trace
+
+    tools = load_tools(tools_path) if tools_path else ()
+    trace = Trace(Console(), Console(stderr=True))
+    sampling = Sampling(**{name: options.pop(name) for name in ("temperature", "top_p", "min_p", "seed")})
+    backend = _load(model, options, trace)
+    agent = Agent(backend, tools, sampling=sampling, confirm=_confirm if confirm else None, **options)
+    result = None
+    with _cancel_on_interrupt(agent.cancel):
+        for event in agent.stream(question):
+            if as_json:
+                click.echo(json.dumps(event_dict(event), ensure_ascii=False, default=str))
+            else:
+                trace.show(event)
+            if isinstance(event, Finished):
+                result = event.result
+    backend.close()
+    sys.exit(0 if result is not None and result.stop_reason == "answer" else 1)
+
+
+@main.command()
+@click.argument("question", default="(your question)")
+@_tools_option(required=True)
+@_dialect_option
+@_model_options(required=False)
+@click.option("--instructions", default="", metavar="TEXT", help="Your own text for the system turn.")
+def prompt(question: str, tools_path: Path, model: str | None, dialect: str, instructions: str, **options: Any) -> None:
+    """Print exactly what the model is told, on stdout; its length in tokens goes to stderr.
+
+    With --model the text is the one the model's own chat template makes; without, the turns are shown by role.
+    """
+    from react_text.agent import Agent
+    from react_text.backends.scripted import Scripted
+    from react_text.tools_file import load_tools
+
+    tools = load_tools(tools_path)
+    if model is None:
+        agent = Agent(Scripted([]), tools, dialect=dialect, instructions=instructions)
+        turns = [f"[{turn['role']}]\n{turn['content']}" for turn in agent.prompt(question)]
+        click.echo("\n\n".join([*turns, f"[assistant]\n{agent.setup.dialect.reply_start}"]))
+        click.echo("The number of tokens depends on the model: add --model.", err=True)
+        return
+    backend = _load(model, options, None)
+    agent = Agent(backend, tools, dialect=dialect, instructions=instructions)
+    messages, start = agent.prompt(question), agent.setup.dialect.reply_start
+    click.echo(backend.prompt_text(messages, start))
+    click.echo(f"{backend.count_tokens(messages, start)} tokens of {backend.context_length}", err=True)
+
+
+@main.command()
+@_tools_option(required=True)
+@_dialect_option
+def grammar(tools_path: Path, dialect: str) -> None:
+    """Print the GBNF grammar that replies are held to; what it could not express is listed on stderr."""
+    from react_text.data import load_dialect, load_grammar_skeleton
+    from react_text.protocol.grammar import text_grammar
+    from react_text.tools_file import load_tools
+
+    chosen = load_dialect(dialect)
+    if chosen.grammar is None:
+        raise click.UsageError(f"Dialect {chosen.name} names no grammar; add a line 'grammar: FILE.gbnf' to it.")
+    made = text_grammar(load_grammar_skeleton(chosen.grammar), chosen, tuple(load_tools(tools_path)))
+    click.echo(made.gbnf, nl=False)
+    for looser in made.loosened:
+        click.echo(f"looser than the schema, checked after parsing: {looser}", err=True)
+
+
+def _load(model: str, options: dict[str, Any], trace: Any) -> Any:
+    from react_text.backends.llama_cpp import LlamaCpp
+    from react_text.models import resolve_model
+
+    progress = (lambda part: trace.status(f"loading the model: {part:.0%}")) if trace is not None else None
+    backend = LlamaCpp(
+        resolve_model(model),
+        n_ctx=options.pop("n_ctx"),
+        n_threads=options.pop("threads"),
+        n_gpu_layers=options.pop("gpu_layers"),
+        on_load=progress,
+    )
+    if trace is not None:
+        trace.quiet()
+    return backend
+
+
+def _confirm(call: Any) -> Any:
+    click.echo(
+        f"\nRun {call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}? [y/n/q] ", nl=False, err=True
+    )
+    answer = sys.stdin.readline()
+    return {"y": "yes", "yes": "yes", "n": "no", "no": "no"}.get(answer.strip().lower(), "stop")
+
+
+@contextmanager
+def _cancel_on_interrupt(cancel: Callable[[], None]) -> Iterator[None]:
+    """The first Ctrl-C ends the run within one token, the second one ends the program."""
+
+    def interrupted(signum: int, frame: Any) -> None:
+        cancel()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,359 @@
+"""The agent loop, without I/O: a generator that yields requests and events and is sent results.
+
+It yields `Generate` and is sent a `Generated` (or a `Failed`), yields `RunCalls` and is sent the observations, and
+yields events, for which it is sent None. It ends with a `Finished` event. The drivers in `agent.py` are a few lines
+each and share all that is decided here: budgets, corrections, repeated calls, the last answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from react_text.backends.base import Reply, Request, Sampling
+from react_text.catalog import FAULTS
+from react_text.errors import BackendError
+from react_text.events import Corrected, Event, Finished, Result, Steered, Step, StepStarted, StopReason, TurnRead
+from react_text.messages import Call, Fault, Message, Observation, Turn, Usage
+from react_text.parsing import parse
+from react_text.protocol.dialect import Dialect
+from react_text.protocol.examples import copies_example, examples_of
+from react_text.protocol.render import Entry, answer_message, call_message, observation_message, to_text, user_message
+from react_text.tools import Example, Tool
+
+GrammarUse: TypeAlias = Literal["always", "ladder", "never"]
+SHORTENED_TO = 200
+RUNAWAY_PENALTY = 1.2
+"""Repeat penalty for the rest of a run once a reply has run away: what it said is not shown to the model again."""
+_SHOWN_OF_UNREADABLE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a run may spend. Tokens are prompt tokens evaluated plus tokens generated; seconds are wall time."""
+
+    max_steps: int = 8
+    max_tokens: int = 400
+    token_budget: int | None = None
+    time_budget: float | None = None
+    max_corrections: int = 3
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything a run is given before its question.
+
+    `grammars` holds GBNF texts by what is wanted ("any", "answer"), empty where the backend takes none.
+    `count_tokens` gives the length of a rendered prompt, or None where it cannot be known.
+    """
+
+    dialect: Dialect
+    tools: tuple[Tool, ...]
+    opening: Sequence[Entry]
+    limits: Limits = field(default_factory=Limits)
+    sampling: Sampling = field(default_factory=Sampling)
+    grammar_use: GrammarUse = "always"
+    grammars: dict[str, str] = field(default_factory=dict)
+    context_length: int | None = None
+    count_tokens: Callable[[Sequence[Message], str], int | None] = lambda messages, reply_start: None
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Ask the model. `seconds` is what is left of the time budget, None without one."""
+
+    request: Request
+    step: int
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunCalls:
+    """Run these calls, in order, and send back one observation for each."""
+
+    calls: tuple[Call, ...]
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A reply, and whether it ended by itself, was stopped as a runaway, or was cancelled by the user or the clock."""
+
+    reply: Reply
+    ended: Literal["reply", "runaway", "cancelled"] = "reply"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The backend did not answer."""
+
+    error: BackendError
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The user ended the run instead of allowing a call."""
+
+
+LoopItem: TypeAlias = Generate | RunCalls | Event
+LoopGenerator: TypeAlias = Generator[LoopItem, Any, None]
+
+
+def run_loop(question: str, setup: Setup, clock: Callable[[], float], history: Sequence[Entry] = ()) -> LoopGenerator:
+    """The loop for one question. `clock` gives seconds; `history` holds earlier turns of the same conversation."""
+    return _Run(question, setup, clock, history).steps_until_done()
+
+
+class _Stop(Exception):
+    def __init__(self, reason: StopReason, sentence: str) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+        self.sentence = sentence
+
+
+class _Run:
+    def __init__(self, question: str, setup: Setup, clock: Callable[[], float], history: Sequence[Entry]) -> None:
+        self.setup = setup
+        self.clock = clock
+        self.started = clock()
+        self.entries = [*setup.opening, *history, Entry(user_message(question))]
+        self.opening_length = len(setup.opening)
+        self.steps: list[Step] = []
+        self.calls_made = 0
+        self.corrections = 0
+        self.last_unreadable = ""
+        self.penalty = 1.0
+        self.results: dict[str, tuple[str, ...]] = {}
+        self.pointed_out = False
+        self.examples: dict[str, Example] = {tool.name: example for tool, example in examples_of(setup.tools)}
+
+    def steps_until_done(self) -> LoopGenerator:
+        try:
+            while True:
+                answer = yield from self.step()
+                if answer is not None:
+                    yield self.finished(answer, "answer")
+                    return
+        except _Stop as stop:
+            yield self.finished(stop.sentence, stop.reason)
+
+    def step(self) -> Generator[LoopItem, Any, str | None]:
+        """One model output and what follows from it; the answer when there is one."""
+        if len(self.steps) >= self.setup.limits.max_steps:
+            yield from self.stop_at_the_limit()
+        self.check_budgets()
+        turn, text = yield from self.ask()
+        if turn.kind == "final" and turn.final:
+            self.entries.append(Entry(answer_message(turn.final), self.as_written(turn, text)))
+            return turn.final
+        if turn.kind == "action" and (copied := self.copied_example(turn)) is None:
+            return (yield from self.act(turn, text))
+        fault = turn.fault or (copied if turn.kind == "action" else self.plain_fault("no_action"))
+        yield from self.correct(fault or self.plain_fault("no_action"), text)
+        return None
+
+    def ask(self, *, answer_only: bool = False) -> Generator[LoopItem, Any, tuple[Turn, str]]:
+        """Generate one reply and read it."""
+        number = len(self.steps) + 1
+        yield StepStarted(number)
+        request = yield from self.fitted(self.request(answer_only), number)
+        sent = yield Generate(request, number, self.seconds_left())
+        if isinstance(sent, Failed):
+            raise _Stop("backend_error", str(sent.error))
+        assert isinstance(sent, Generated)
+        reply = sent.reply
+        turn = parse(reply.text, self.setup.tools, finish_reason=reply.finish_reason)
+        if sent.ended == "runaway":
+            turn = replace(turn, kind="none", calls=(), final=None, fault=self.plain_fault("runaway"), strict=False)
+        self.steps.append(Step(reply.text, turn, (), reply.usage))
+        yield TurnRead(number, reply.text, turn, reply.usage)
+        if sent.ended == "cancelled":
+            if (left := self.seconds_left()) is not None and left <= 0:
+                self.check_budgets()
+            raise _Stop("cancelled", f"Cancelled in step {number}.")
+        return turn, reply.text
+
+    def act(self, turn: Turn, text: str) -> Generator[LoopItem, Any, str | None]:
+        """Run the calls of a turn, unless they only repeat what is known."""
+        self.corrections = 0
+        key = json.dumps([[call.name, dict(call.arguments)] for call in turn.calls], sort_keys=True, default=str)
+        number = len(self.steps)
+        calls = tuple(replace(call, id=f"call_{self.calls_made + n}") for n, call in enumerate(turn.calls, 1))
+        self.calls_made += len(calls)
+        message = Entry(call_message(calls, turn.thought), self.as_written(turn, text))
+        if self.pointed_out and key in self.results:
+            known = [Observation(call.id, call.name, text) for call, text in zip(calls, self.results[key], strict=True)]
+            self.entries += [message, *(Entry(observation_message(one)) for one in known)]
+            return (yield from self.answer_now("the same call was made again"))
+        sent = yield RunCalls(calls, number)
+        if isinstance(sent, Denied):
+            raise _Stop("denied", f"Stopped: the call of {calls[0].name} was not allowed.")
+        observations: tuple[Observation, ...] = sent
+        self.steps[-1] = replace(self.steps[-1], observations=observations)
+        self.entries += [message, *(Entry(observation_message(one)) for one in observations)]
+        for one in observations:
+            if one.unavailable:
+                raise _Stop("tool_unavailable", f"Stopped: the tool {one.name} is unavailable at the moment.")
+        contents = tuple(one.content for one in observations)
+        if self.results.get(key) == contents:
+            self.pointed_out = True
+            self.say("repeated")
+            yield Steered(number, "repeated_call", f"{calls[0].name} gave the same result again")
+        else:
+            self.results[key] = contents
+        return None
+
+    def correct(self, fault: Fault, text: str) -> LoopGenerator:
+        """Tell the model what was wrong, or stop when telling did not help."""
+        self.corrections += 1
+        number = len(self.steps)
+        if self.corrections > self.setup.limits.max_corrections:
+            raise _Stop("stuck", f"Stopped: {self.corrections} replies in a row could not be used. {fault.message}")
+        if text == self.last_unreadable:
+            self.corrections = max(self.corrections, 2)
+        self.last_unreadable = text
+        yield Corrected(number, fault, self.corrections)
+        if fault.code == "runaway":
+            self.penalty = RUNAWAY_PENALTY
+            return
+        shown = text if len(text) <= _SHOWN_OF_UNREADABLE else f"{text[:_SHOWN_OF_UNREADABLE]} ..."
+        self.entries.append(Entry({"role": "assistant", "content": shown}, shown))
+        self.say("correction", fault=fault.message)
+
+    def answer_now(self, why: str) -> Generator[LoopItem, Any, str]:
+        """Take the tools away and begin the answer for the model; stuck when even that gives none."""
+        self.say("answer now")
+        yield Steered(len(self.steps), "answer_now", why)
+        self.check_budgets()
+        turn, text = yield from self.ask(answer_only=True)
+        if turn.kind != "final" or not turn.final:
+            raise _Stop("stuck", "Stopped: the same call was made again and again, and no answer came of it.")
+        self.entries.append(Entry(answer_message(turn.final), text))
+        return turn.final
+
+    def stop_at_the_limit(self) -> LoopGenerator:
+        """The step limit is reached: one last answer without tools, else a sentence."""
+        steps = len(self.steps)
+        sentence = f"Stopped after {steps} steps without a final answer."
+        try:
+            answer = yield from self.answer_now(f"the limit of {steps} steps is reached")
+        except _Stop as stop:
+            if stop.reason != "stuck":
+                raise
+            raise _Stop("max_steps", self.with_last_observation(sentence)) from None
+        raise _Stop("max_steps", answer)
+
+    def request(self, answer_only: bool) -> Request:
+        """The next request; each correction in a row changes something real about it."""
+        setup, dialect = self.setup, self.setup.dialect
+        rung = self.corrections
+        use_grammar = setup.grammar_use == "always" or (setup.grammar_use == "ladder" and rung >= 2)
+        sampling = setup.sampling
+        if rung >= 2:
+            sampling = replace(sampling, temperature=max(sampling.temperature, 0.4 * (rung - 1)))
+        if self.penalty > sampling.repeat_penalty:
+            sampling = replace(sampling, repeat_penalty=self.penalty)
+        return Request(
+            messages=to_text(self.entries, dialect),
+            reply_start=dialect.final_start if answer_only else dialect.reply_start,
+            stop=dialect.stop,
+            max_tokens=setup.limits.max_tokens,
+            sampling=sampling,
+            grammar=setup.grammars.get("any") if use_grammar and not answer_only else None,
+        )
+
+    def fitted(self, request: Request, number: int) -> Generator[LoopItem, Any, Request]:
+        """The request, with the oldest observations shortened until prompt and reply fit the context."""
+        context = self.setup.context_length
+        if context is None:
+            return request
+        room = min(request.max_tokens, context // 4)
+        cut = 0
+        while (count := self.setup.count_tokens(request.messages, request.reply_start)) is not None:
+            if count + room <= context:
+                break
+            if not self.shorten_oldest():
+                raise _Stop(
+                    "backend_error",
+                    f"The conversation has {count} tokens and the context holds {context}, of which {room} are kept "
+                    "for the reply. Use a larger n_ctx (--n-ctx), fewer tools, or a shorter dialect.",
+                )
+            cut += 1
+            request = replace(request, messages=to_text(self.entries, self.setup.dialect))
+        if cut:
+            yield Steered(number, "history_shortened", f"{cut} old observations were shortened to fit the context")
+        if count is None:
+            return request
+        return replace(request, max_tokens=max(1, min(request.max_tokens, context - count)))
+
+    def shorten_oldest(self) -> bool:
+        for index, entry in enumerate(self.entries):
+            if index < self.opening_length or entry.message["role"] != "tool" or entry.written is not None:
+                continue
+            content = entry.message["content"]
+            if len(content) > SHORTENED_TO + 50:
+                note = f"[{len(content) - SHORTENED_TO} characters left out to save room]"
+                self.entries[index] = replace(entry, written=f"{content[:SHORTENED_TO]} {note}")
+                return True
+        return False
+
+    def say(self, section: str, **values: str) -> None:
+        self.entries.append(Entry(user_message(self.setup.dialect.text(section, **values))))
+
+    def copied_example(self, turn: Turn) -> Fault | None:
+        """A fault when a call repeats its worked example's values and the conversation does not hold them."""
+        known = "\n".join(
+            str(entry.message["content"])
+            for entry in self.entries[self.opening_length :]
+            if entry.message["role"] in ("user", "tool")
+        )
+        for call in turn.calls:
+            example = self.examples.get(call.name)
+            if example is not None and copies_example(call.arguments, example, known):
+                sentence = (
+                    f"The arguments of {call.name} are those of the example, not of the question. "
+                    "Take every value from the question."
+                )
+                return Fault("copied_example", sentence, call)
+        return None
+
+    def as_written(self, turn: Turn, text: str) -> str | None:
+        """The model's own text where it was read as it stands; a mended turn is shown to it in its mended form."""
+        return text if not turn.edits else None
+
+    def plain_fault(self, code: str) -> Fault:
+        dialect = self.setup.dialect
+        shape = f"Write {dialect.action}: with one of the tools and {dialect.input}: with JSON, or {dialect.final}:."
+        return Fault(code, f"{FAULTS[code]} {shape}")
+
+    def seconds_left(self) -> float | None:
+        budget = self.setup.limits.time_budget
+        return None if budget is None else budget - (self.clock() - self.started)
+
+    def check_budgets(self) -> None:
+        """Raise when the tokens or the seconds are spent."""
+        usage, limits = self.usage(), self.setup.limits
+        spent = usage.evaluated + usage.generated
+        if limits.token_budget is not None and spent >= limits.token_budget:
+            sentence = f"Stopped: the budget of {limits.token_budget} tokens is spent ({spent})."
+            raise _Stop("token_budget", self.with_last_observation(sentence))
+        left = self.seconds_left()
+        if left is not None and left <= 0:
+            sentence = f"Stopped: the budget of {limits.time_budget:g} seconds is spent."
+            raise _Stop("time_budget", self.with_last_observation(sentence))
+
+    def with_last_observation(self, sentence: str) -> str:
+        for step in reversed(self.steps):
+            for one in step.observations:
+                if not one.is_error:
+                    return f"{sentence} The last result was: {one.content}"
+        return sentence
+
+    def usage(self) -> Usage:
+        return sum((step.usage for step in self.steps), Usage())
+
+    def finished(self, answer: str, reason: StopReason) -> Finished:
+        messages = tuple(entry.message for entry in self.entries[self.opening_length :])
+        return Finished(Result(answer, reason, tuple(self.steps), self.usage(), messages))

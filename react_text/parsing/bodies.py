@@ -1,0 +1,289 @@
+"""What follows the opener of a native call: JSON objects, a name with arguments, marked values, braces.
+
+Each reader takes a text and an offset and says what it read and where that ended. Which marks mean what is written in
+`families`; whether a call is meant at all is not decided here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import regex
+
+from react_text.messages import Repair
+from react_text.parsing.families import CLOSES, CONTROL, OPENERS, OTHER_VOICE, Family
+from react_text.parsing.pycall import HEAD, PythonCall, read_python_call
+from react_text.parsing.shapes import ARGUMENT_KEYS, Offered, WrittenCall, calls_in
+from react_text.parsing.values import ValueRead, read_value
+
+LEAD_IN = regex.compile(r"(?:\s|```(?:json|xml|python|tool_code)?(?=[\s{\[])|(?:json|tool_code)(?=\s*[{\[]))*")
+BETWEEN = regex.compile(r"(?:[\s,;\[\]})]|\.json\b|```(?:json)?)*")
+RUN_CLOSERS = regex.compile(rf"(?:\s|```|{CLOSES})*")
+ENDS = rf"{CLOSES}|{CONTROL}|{OTHER_VOICE}|\n[ \t]*```|<tool_calls?>|\[TOOL_CALLS\]|<function="
+END = regex.compile(ENDS)
+END_OUTSIDE_STRINGS = regex.compile(rf'"(?:[^"\\]|\\.)*+"|(?P<end>{ENDS})', regex.DOTALL)
+DELIMITED = regex.compile(r"<\|\"\|>(?P<text>.*?)<\|\"\|>|<escape>(?P<text>.*?)</?escape>", regex.DOTALL)
+END_OUTSIDE_DELIMITERS = regex.compile(rf"{DELIMITED.pattern}|(?P<end>{ENDS})", regex.DOTALL)
+WRAPPER_TAGS = frozenset({"args", "arguments", "parameters", "params", "input", "tool_input"})
+CALL_OPENERS = "|".join(f"(?:{opener})" for opener in OPENERS[:-3])
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Calls read from `[start, end)`; `calls` is empty when nothing readable stood there."""
+
+    calls: tuple[WrittenCall, ...]
+    end: int
+    readable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """One JSON value, or what was meant as one.
+
+    `cut` says that the text ended inside it, `open` that it ended before its closers, and `closers` which were missing.
+    """
+
+    value: Any
+    end: int
+    edits: tuple[Repair, ...] = ()
+    cut: bool = False
+    open: bool = False
+    readable: bool = True
+    closers: str = ""
+
+    def list_open(self, *, inside: bool) -> bool:
+        """Whether the text ended in a list of the arguments, which may have had more items to come.
+
+        `inside` says that the value itself is the arguments; otherwise they stand under one of its keys.
+        """
+        value = self.value
+        for _ in self.closers:
+            if isinstance(value, list):
+                if inside:
+                    return True
+                value = value[-1] if value else None
+            elif isinstance(value, dict) and value:
+                key = next(reversed(value))
+                inside = inside or key in ARGUMENT_KEYS
+                value = value[key]
+        return False
+
+
+def read_json(text: str, start: int) -> Json:
+    """The object or list at `start`, ended at the latest by a mark that stands outside its strings."""
+    read = read_value(text, start)
+    best = _json(read, read.end, len(text), text, start)
+    if best.readable and not best.cut and (read.closed or read.end == len(text) or END.match(text, read.end)):
+        return best
+    for limit in _limits(text, start):
+        if limit < len(text):
+            read = read_value(text[start:limit] + "\n")
+            result = _json(read, min(start + read.end, limit), limit, text, start)
+            if result.readable and not result.cut:
+                return result
+    return best
+
+
+def _json(read: ValueRead, end: int, limit: int, text: str, start: int) -> Json:
+    at_end = limit == len(text) and not text[end:].strip()
+    closers = next((edit.after for edit in read.repairs if edit.name == "missing_closer"), "") if at_end else ""
+    dangling = at_end and not read.closed and text[max(start, len(text) - 200) :].rstrip()[-1:] in ",:"
+    return Json(
+        read.value,
+        end,
+        read.repairs,
+        cut=not read.complete or dangling,
+        open=not read.closed and at_end,
+        closers=closers,
+        readable=read.readable and isinstance(read.value, (dict, list)),
+    )
+
+
+def _limits(text: str, start: int) -> Iterator[int]:
+    """Where the value at `start` may end: the first mark outside strings, or the first at all, or the text's end."""
+    outside = next((match.start() for match in END_OUTSIDE_STRINGS.finditer(text, start) if match["end"]), len(text))
+    yield outside
+    first = END.search(text, start, outside)
+    if first is not None:
+        yield first.start()
+    paragraph = text.find("\n\n", start, outside)
+    if paragraph > 0:
+        yield paragraph
+
+
+def read_run(text: str, start: int, offered: Offered) -> Body | None:
+    """The calls one after the other at `start`, as JSON objects or Python calls, and the marks that close them.
+
+    None when neither a bracket nor a call stands there, so that the opener before it was no opener.
+    """
+    lead_in = LEAD_IN.match(text, start)
+    at = lead_in.end() if lead_in else start
+    first = at
+    found: list[WrittenCall] = []
+    while True:
+        between = BETWEEN.match(text, at)
+        at = between.end() if between else at
+        head = HEAD.match(text, at)
+        if text[at : at + 1] == "{":
+            read = read_json(text, at)
+            calls = calls_in(read.value, offered, enveloped=True) if read.readable else None
+            if calls is None:
+                broken = WrittenCall("", cut=read.cut, edits=read.edits)
+                return Body((*found, broken), read.end, readable=False)
+            cut = read.cut or read.list_open(inside=False)
+            found += [replace(call, cut=cut, open=read.open, edits=read.edits + call.edits) for call in calls]
+            at = read.end
+        elif head is not None and text[head.end() - 2] not in " \t\n":
+            call = read_python_call(text, at)
+            assert call is not None
+            found.append(from_python(call))
+            if not call.readable:
+                return Body(tuple(found), call.end, readable=False)
+            at = call.end
+        else:
+            break
+    if not found:
+        return Body((), at, readable=False) if text[first : first + 1] in ("{", "[") else None
+    if at >= len(text) and "," in (between[0] if between else ""):
+        found[-1] = replace(found[-1], cut=True)
+    closers = RUN_CLOSERS.match(text, at)
+    return Body(tuple(found), closers.end() if closers else at)
+
+
+def from_python(call: PythonCall) -> WrittenCall:
+    """A Python call as a written call; arguments without a name are kept under their positions."""
+    arguments: Any = dict(call.keywords)
+    if len(call.positional) == 1 and not call.keywords and isinstance(call.positional[0], Mapping):
+        arguments = dict(call.positional[0])
+    elif call.positional:
+        arguments = {**{str(index): value for index, value in enumerate(call.positional)}, **call.keywords}
+    return WrittenCall(call.name, arguments, cut=call.cut, open=not call.closed, positional=len(call.positional))
+
+
+def read_named(text: str, start: int, name: str, family: Family, offered: Offered, *, ended: bool) -> Body | None:
+    """The arguments of the call that `family` opened and named before `start`; None when it opened none.
+
+    `ended` says that the model ended its text itself, so that bare text up to the end is whole. Where the text ends
+    after the name, only an offered one is known to be whole.
+    """
+    closes = _pattern(family.closes.replace("{name}", regex.escape(name))) if family.closes else None
+    lead_in = LEAD_IN.match(text, start)
+    at = lead_in.end() if lead_in else start
+    if family.form == "braces":
+        return _read_braces(text, at, name)
+    if text[at : at + 1] == "{" or regex.compile(r"\[\s*\{").match(text, at):
+        return _read_object(text, at, name)
+    if at >= len(text):
+        whole = text[start - 1] == ">" or family.name == "glm"
+        return Body((WrittenCall(name, {}, open=True, cut=not (whole and offered(name))),), at)
+    if family.key:
+        body = _read_marked(text, start, name, family, closes)
+        if body is not None:
+            return body
+    closed = closes.search(text, start) if closes is not None else None
+    if closed is not None and not text[start : closed.start()].strip():
+        return Body((WrittenCall(name, {}),), _after(text, closed.end()))
+    if not family.bare:
+        return None
+    end = closed.start() if closed is not None else len(text)
+    call = WrittenCall(name, text[start:end].strip(), cut=closed is None and not ended)
+    return Body((call,), _after(text, closed.end()) if closed else end)
+
+
+def _after(text: str, at: int) -> int:
+    closers = RUN_CLOSERS.match(text, at)
+    return closers.end() if closers else at
+
+
+@lru_cache(maxsize=256)
+def _pattern(source: str) -> regex.Pattern[str]:
+    return regex.compile(source, regex.DOTALL)
+
+
+def _read_object(text: str, start: int, name: str) -> Body:
+    read = read_json(text, start)
+    cut = read.cut or read.list_open(inside=True)
+    call = WrittenCall(name, read.value, cut=cut, open=read.open, edits=read.edits)
+    at = read.end
+    between = regex.compile(r"[\s\]})]*").match(text, at)
+    at = between.end() if between else at
+    if not read.readable:
+        return Body((replace(call, arguments=None),), at, readable=False)
+    while text[at : at + 1] == "{":
+        again = read_json(text, at)
+        if not again.readable or again.value != read.value:
+            return Body((replace(call, cut=again.cut, arguments=None),), again.end, readable=False)
+        call = replace(call, edits=(*call.edits, Repair("repeated_arguments", name)))
+        at = again.end
+    return Body((call,), _after(text, at))
+
+
+def _read_braces(text: str, start: int, name: str) -> Body:
+    """`{key:<|"|>text<|"|>,other:3}`: delimited texts become JSON strings, the rest is read as a loose object."""
+    limit = next((match.start() for match in END_OUTSIDE_DELIMITERS.finditer(text, start) if match["end"]), len(text))
+    region = text[start:limit]
+    loose = DELIMITED.sub(lambda match: json.dumps(match["text"]), region)
+    cut = limit == len(text) and ('<|"|>' in loose or "<escape>" in loose)
+    read = read_value(loose + "\n" if limit < len(text) else loose)
+    call = WrittenCall(name, read.value, cut=cut or not read.complete, open=not read.closed and limit == len(text))
+    end = limit if "\n" in loose[read.end :] else start + len(region)
+    return Body((call,), _after(text, end), readable=read.readable and isinstance(read.value, dict))
+
+
+def _read_marked(text: str, start: int, name: str, family: Family, closes: regex.Pattern[str] | None) -> Body | None:
+    """Arguments each in marks of its own: `<parameter=key>value</parameter>` and its relatives."""
+    child = "{key}" in family.value_end
+    own = _pattern(rf"(?P<argument>{family.key})|(?P<next>{family.call})")
+    stop = _pattern(rf"{closes.pattern if closes else CLOSES}|{CLOSES}|{CALL_OPENERS}|{OTHER_VOICE}")
+    limit = _child_limit(text, start, closes) if child else len(text)
+    arguments: dict[str, Any] = {}
+    edits: tuple[Repair, ...] = ()
+    at = start
+    while True:
+        mark = own.search(text, at, limit)
+        end = stop.search(text, at, mark.start() if mark else limit)
+        if not arguments and (mark or end) and text[at : (end or mark).start()].strip(" \t\r\n:-"):  # type: ignore[union-attr]
+            return None
+        if end is not None or mark is None or mark["next"]:
+            closed = end is not None and closes is not None and closes.match(text, end.start())
+            finish = end.end() if end and closed else end.start() if end else mark.start() if mark else limit
+            if mark is None and end is None and text[at:limit].strip() and not arguments:
+                return None
+            call = WrittenCall(name, arguments, texts=True, open=end is None and limit == len(text), edits=edits)
+            return Body((call,), _after(text, finish))
+        key = mark["key"]
+        if child and key in WRAPPER_TAGS:
+            at = mark.end()
+            continue
+        value_end = _pattern(family.value_end.replace("{key}", regex.escape(key)))
+        following = own.search(text, mark.end(), limit)
+        reach = limit if child or following is None else following.start()
+        closing = value_end.search(text, mark.end(), reach)
+        if closing is not None:
+            value, at = text[mark.end() : closing.start()], closing.end()
+        else:
+            end = stop.search(text, mark.end(), following.start() if following else limit)
+            if end is None and following is None and limit == len(text):
+                return Body((WrittenCall(name, arguments, texts=True, cut=True),), limit)
+            at = end.start() if end else following.start() if following else limit
+            value = text[mark.end() : at]
+            edits += (Repair("missing_closing_mark", key),)
+        if key in arguments:
+            return Body((WrittenCall(name, arguments, texts=True),), at, readable=False)
+        arguments[key] = _unframed(value)
+
+
+def _child_limit(text: str, start: int, closes: regex.Pattern[str] | None) -> int:
+    closing = closes.search(text, start) if closes else None
+    return closing.start() if closing else len(text)
+
+
+def _unframed(value: str) -> str:
+    """A value without the one line break at each end that only frames it."""
+    value = value.removeprefix("\r\n") if value.startswith("\r\n") else value.removeprefix("\n")
+    return value.removesuffix("\n").removesuffix("\r")

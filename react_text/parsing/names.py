@@ -1,0 +1,182 @@
+"""A written tool name resolved to an offered tool when it is unmistakable. Knows nothing of arguments or layout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from react_text.messages import Repair
+from react_text.tools import Tool
+
+LONGEST_NAME = 200
+"""A longer text on the action line is prose, not a name, and is compared with nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameRead:
+    """`tool` is None when no single offered tool can be meant; then `name` is as written."""
+
+    tool: Tool | None
+    name: str
+    repairs: tuple[Repair, ...] = ()
+
+
+_PLAIN = re.compile(r"[\W_]+")
+_TOKEN = re.compile(r"<\|[^|>]{0,40}\|>|</?\w[\w.:-]{0,40}>")
+_WRAPS = " \t\r\n\"'`“”‘’«»「」*_[](){}<>.,:;!、。，：；"
+_NO_TOOL = re.compile(
+    r"(?:none|n/?a|null|nil|nothing|no|not (?:applicable|needed|required|necessary))"
+    r"(?:[\s_-]+(?:tools?|actions?|input|further|more|needed|required|necessary|is|at all|available|applicable|"
+    r"for now|this time|function|calls?|to (?:use|call|take)))*(?:\s*\([^()]{0,120}\))?",
+    re.IGNORECASE,
+)
+_ANSWERS = frozenset({"finalanswer", "finish"})
+_ECHO = re.compile(
+    r"(?:\bthe action to take\b|\bshould be one of\b|\bmust be one of\b|\bone of\b.{0,20}[\[{<(]|\bone of the (?:tools|following)\b"
+    r"|^\W*(?:the )?(?:tool|action|function)[ _-]?name\b|^\W*name of (?:the |a )?(?:tool|action|function)\b|\$(?:json_blob|tool_name|action)\b"
+    r"|^\W*(?:tool|action) (?:to use|to call|here)\W*$|^\W*<[^<>]{1,40}>\W*$)",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(
+    r"\b(?:not|never|no|none|without|avoid(?:ing)?|instead of|rather than|cannot|unable|skip|stop|nor|neither|refuse|"
+    r"unavailable|missing|nicht|kein\w*|ohne|pas|jamais|sans|sin|nunca|не|нет|без)\b|n['’]t\b|不|没|無|ない|않|안 ",
+    re.IGNORECASE,
+)
+_HEDGED = re.compile(r"\?\s*$|\b(?:or|either|maybe|perhaps|whether|if)\b", re.IGNORECASE)
+_NAMESPACE = re.compile(r"[.:/]|__|->|→")
+
+
+def plain(name: str) -> str:
+    """A name without case, separators and marks: what spelling variants of it have in common."""
+    return _PLAIN.sub("", name).casefold()
+
+
+def is_no_tool(written: str) -> bool:
+    """Whether the action line says that no tool is wanted (`None`, `N/A`, `no tool needed`)."""
+    return len(written) <= LONGEST_NAME and _NO_TOOL.fullmatch(written.strip(_WRAPS)) is not None
+
+
+def is_answer(written: str) -> bool:
+    """Whether the action line is a way to spell the final answer (`Final Answer`, `final_answer`, `Finish`)."""
+    return len(written) <= LONGEST_NAME and plain(written) in _ANSWERS
+
+
+def is_echo(written: str) -> bool:
+    """Whether the action line repeats the prompt's own words for what should stand there."""
+    return _ECHO.search(written[: 4 * LONGEST_NAME]) is not None
+
+
+def resolve_name(written: str, tools: Sequence[Tool], *, loose: bool = False) -> NameRead:
+    """The tool that `written` names.
+
+    Exact names first; then marks around the name, case and separators, a name written twice, a namespace too many or
+    too few, one typing error, and a sentence that names one tool. Two candidates are none. With `loose`, the tool that
+    shares most words with what was written counts too, where it is the only one.
+    """
+    for tool in tools:
+        if tool.name == written:
+            return NameRead(tool, written)
+    if not tools or len(written) > LONGEST_NAME:
+        return NameRead(None, written)
+    cleaned = _TOKEN.sub("", written.replace("\\_", "_")).strip(_WRAPS)
+    for name, find in _STEPS:
+        found = {tool.name: tool for tool in find(cleaned, tools)} if cleaned else {}
+        if len(found) == 1:
+            (tool,) = found.values()
+            return NameRead(tool, tool.name, (Repair(name, written, tool.name),))
+        if found and name != "name_prefix":
+            break
+    if loose and (best := _most_words(cleaned, tools)):
+        return NameRead(best, best.name, (Repair("loose_name", written, best.name),))
+    return NameRead(None, written)
+
+
+def _wrapped(cleaned: str, tools: Sequence[Tool]) -> list[Tool]:
+    return [tool for tool in tools if tool.name == cleaned or tool.name.strip(_WRAPS) == cleaned]
+
+
+def _spelled(cleaned: str, tools: Sequence[Tool]) -> list[Tool]:
+    wanted = plain(cleaned)
+    return [tool for tool in tools if wanted and plain(tool.name) == wanted]
+
+
+def _doubled(cleaned: str, tools: Sequence[Tool]) -> list[Tool]:
+    wanted = plain(cleaned)
+    return [tool for tool in tools if plain(tool.name) * 2 == wanted]
+
+
+def _prefixed(cleaned: str, tools: Sequence[Tool]) -> list[Tool]:
+    """Tools that differ from the name by a namespace before the last separator, or by their own."""
+    if any(char.isspace() for char in cleaned):
+        return []
+    wanted = plain(cleaned)
+    parts = _NAMESPACE.split(cleaned)
+    last = plain(parts[-1])
+    if len(parts) > 1 and last:
+        exact = [tool for tool in tools if plain(tool.name) == last]
+        if exact:
+            return exact
+        wanted = last
+    if len(wanted) < 3:
+        return []
+    return [tool for tool in tools if _ends_with(tool.name, wanted)]
+
+
+def _ends_with(name: str, wanted: str) -> bool:
+    """Whether the words of `name` after one of its separators are `wanted`."""
+    return any(plain(name[mark.end() :]) == wanted for mark in re.finditer(r"[\W_]+", name))
+
+
+def _mistyped(cleaned: str, tools: Sequence[Tool]) -> list[Tool]:
+    wanted = plain(cleaned)
+    return [tool for tool in tools if min(len(wanted), len(tool.name)) >= 4 and one_edit(wanted, plain(tool.name))]
+
+
+def _in_sentence(cleaned: str, tools: Sequence[Tool]) -> list[Tool]:
+    if not any(char.isspace() for char in cleaned) or _NEGATED.search(cleaned) or is_echo(cleaned):
+        return []
+    if _HEDGED.search(cleaned):
+        return []
+    return [tool for tool in tools if re.search(rf"(?<![\w.-]){re.escape(tool.name)}(?![\w-])", cleaned)]
+
+
+_STEPS: tuple[tuple[str, Callable[[str, Sequence[Tool]], list[Tool]]], ...] = (
+    ("name_marks", _wrapped),
+    ("name_spelling", _spelled),
+    ("name_doubled", _doubled),
+    ("name_prefix", _prefixed),
+    ("name_typo", _mistyped),
+    ("name_in_sentence", _in_sentence),
+)
+
+
+def one_edit(left: str, right: str) -> bool:
+    """Whether one letter added, left out, changed, or swapped with its neighbour makes `left` into `right`."""
+    if left == right or abs(len(left) - len(right)) > 1:
+        return False
+    head = 0
+    while head < min(len(left), len(right)) and left[head] == right[head]:
+        head += 1
+    left, right = left[head:], right[head:]
+    if left[1:] == right[1:] or left[1:] == right or left == right[1:]:
+        return True
+    return len(left) == len(right) >= 2 and left[:2] == right[1::-1] and left[2:] == right[2:]
+
+
+def _most_words(cleaned: str, tools: Sequence[Tool]) -> Tool | None:
+    """The only tool with the largest share of words in common with what was written, at least a third of them."""
+    wanted = _words(cleaned)
+    scored = []
+    for tool in tools:
+        words = _words(tool.name)
+        shared = len(wanted & words) / len(wanted | words) if wanted and words else 0.0
+        scored.append((shared, tool))
+    best = max((score for score, _ in scored), default=0.0)
+    top = [tool for score, tool in scored if score == best]
+    return top[0] if best >= 1 / 3 and len(top) == 1 else None
+
+
+def _words(name: str) -> frozenset[str]:
+    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
+    return frozenset(word for word in re.split(r"[\W_]+", spaced.casefold()) if len(word) > 1)

@@ -1,0 +1,378 @@
+"""Calls that stand in a text in a model family's own format, read as a turn.
+
+One scan from left to right over the marks that `families` lists. What a mark opens is read where it stands, so that
+marks inside a value are never seen; reasoning, talk about the format, and all that follows a self-written result are
+stepped over. Text that holds nothing of the kind is left to the reader of labelled text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import regex
+
+from react_text.messages import Call, Fault, Repair, Turn
+from react_text.parsing.bodies import Body, from_python, read_json, read_named, read_run
+from react_text.parsing.cut import CODE_LANGUAGES, Offered, ends_in_mark, ends_inside, unfinished_object
+from react_text.parsing.families import ANSWER, CONTROL, END_OF_TURN, FAMILIES, LINE, OPENERS, OTHER_VOICE, THINK_CLOSE, THINK_OPEN
+from react_text.parsing.pycall import read_python_call
+from react_text.parsing.settle import FINAL_NAMES, find_tool, settle, truncated
+from react_text.parsing.shapes import ARGUMENT_KEYS, LIST_KEYS, NAME_KEYS, WRAPPER_KEYS, WrittenCall, calls_in
+from react_text.parsing.talk import line_before, quoted, standing
+from react_text.tools import Tool
+
+CALL_KEYS = "|".join({*NAME_KEYS, *ARGUMENT_KEYS, *LIST_KEYS, *WRAPPER_KEYS, "type", "id", "thought"})
+OBJECT = rf"\{{[\s{{]*(?:[\"'“‘]|(?:{CALL_KEYS})\s*:)"
+PYTHON = rf"{LINE}(\[\s*)?(?:print\(\s*)?(?:[A-Za-z_]\w{{0,60}}\s*=\s*)?(?=[A-Za-z_][\w.-]{{0,127}}\()"
+LABEL = (
+    rf"(?i:{LINE}[*_#>\-\s]{{0,6}}(?:action(?: ?input)?|final[ _]?answer|answer)[ \t]*\d*[*_ \t]*[:：][*_ \t]*(?=[^\s{{\[`<]))"
+)
+ANCHOR = regex.compile(
+    "|".join(
+        [
+            f"(?P<think_close>{THINK_CLOSE})",
+            f"(?P<think_open>{THINK_OPEN})",
+            f"(?P<voice>{OTHER_VOICE})",
+            f"(?P<answer>{ANSWER})",
+            *(f"(?P<f{index}>{opener.replace('?P<name>', '')})" for index, opener in enumerate(OPENERS)),
+            f"(?P<end>{END_OF_TURN})",
+            f"(?P<label>{LABEL})",
+            r"(?P<fence>```[\w+-]*[ \t]*)",
+            f"(?P<object>{OBJECT})",
+            f"(?P<python>{PYTHON})",
+        ]
+    )
+)
+_CALLS = {family.name: regex.compile(family.call) for family in FAMILIES if family.call}
+THINK_END = regex.compile(THINK_CLOSE)
+FENCE_END = regex.compile(r"\n[ \t]*```")
+CALLISH = regex.compile(r"\s*(?:[\[{<✿]|functools|TOOL_NAME|call:|print\(|[A-Za-z_][\w.]*(?:\(|\s*=\s*[A-Za-z_][\w.]*\(|\[ARGS\]))")
+NOTHING = regex.compile(rf"(?:{CONTROL}|[\s\[\]}},;>)`]|\.?json\b|</[\w:｜]{{1,30}}>)*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    call: WrittenCall
+    start: int
+    end: int
+    family: str
+
+
+@dataclass(slots=True)
+class _Scan:
+    """What was seen so far, and the places where reasoning and an open fence began."""
+
+    calls: list[_Found] = field(default_factory=list)
+    fault: Fault | None = None
+    answer: int | None = None
+    reasoned: int = 0
+    thinking: int | None = None
+    fence: int | None = None
+    fence_body: int = 0
+    code: bool = False
+    objects: bool = True
+
+
+def read_native(text: str, tools: Sequence[Tool] = (), *, finish_reason: str | None = None) -> Turn | None:
+    """The turn in a native format, or None when `text` holds nothing of the kind."""
+    scan = _scan(text, tools, ended=finish_reason in ("stop", "tool_calls"))
+    if scan is None:
+        return None
+    calls = _ending_reasoning(text, scan)
+    fault = scan.fault
+    since = calls[-1].end if calls else scan.reasoned
+    if fault is None and (ends_in_mark(text[since:]) if calls else ends_inside(text[since:], *_names(tools))):
+        fault = truncated()
+    if fault is not None:
+        return Turn("none", thought=_thought(text, calls[0].start if calls else 0), fault=fault)
+    if calls:
+        return _turn(text, calls, tools)
+    if scan.answer is not None:
+        return _answered(text, scan.answer)
+    return _stripped_answer(text)
+
+
+def _scan(text: str, tools: Sequence[Tool], *, ended: bool) -> _Scan | None:
+    scan = _Scan()
+    at = 0
+    while match := ANCHOR.search(text, at):
+        kind, start, at = str(match.lastgroup), match.start(), match.end()
+        if kind == "label" and scan.fence is None:
+            if not scan.calls:
+                return None
+            break
+        if quoted(text, start):
+            continue
+        if kind == "voice" and scan.fence is None:
+            if text[:start].strip() or text[start : start + 1] in "<[`✿":
+                break
+        elif kind == "answer":
+            if not scan.calls:
+                scan.answer = at
+            break
+        elif kind == "end":
+            if NOTHING.sub("", text[:start][:200]):
+                break
+        elif kind == "think_open":
+            if not line_before(text, start, scan.calls[-1].end if scan.calls else 0):
+                closing = THINK_END.search(text, at)
+                at = closing.end() if closing else at
+                scan.thinking = None if closing else start
+                scan.reasoned = closing.end() if closing else scan.reasoned
+        elif kind == "think_close":
+            scan.calls.clear()
+            scan.fault, scan.thinking, scan.reasoned, scan.objects = None, None, at, True
+        elif kind == "fence":
+            at = _fence(text, match, scan)
+        else:
+            at = _read(text, match, scan, tools, ended=ended)
+            if scan.fault is not None:
+                closing = THINK_END.search(text, at)
+                if closing is None:
+                    break
+                at = closing.start()
+        at = max(at, start + 1)
+    if scan.fence is not None:
+        _close_fence(text, len(text), scan)
+    return scan
+
+
+def _fence(text: str, match: regex.Match[str], scan: _Scan) -> int:
+    """Enter, leave or step over a fenced block; where to go on."""
+    if scan.fence is not None:
+        _close_fence(text, match.start(), scan)
+        return match.start() + 3
+    language = match[0].strip("` \t").lower()
+    if language in CODE_LANGUAGES or CALLISH.match(text, match.end()):
+        scan.fence, scan.fence_body, scan.code = match.start(), match.end(), language in CODE_LANGUAGES
+        return match.end()
+    closing = FENCE_END.search(text, match.end())
+    return closing.end() if closing else len(text)
+
+
+def _close_fence(text: str, end: int, scan: _Scan) -> None:
+    """Drop the calls of a block that explains the format, or that is code with more in it than calls."""
+    assert scan.fence is not None
+    inside = [found for found in scan.calls if found.start >= scan.fence]
+    if inside:
+        markup = inside[0].family not in ("json", "python")
+        after = min(end + 3, len(text))
+        mixed = inside[0].family == "python" and _leftover(text, scan.fence_body, end, inside)
+        if mixed or standing(text, scan.fence, after, fenced=True, markup=markup) == "talk":
+            del scan.calls[len(scan.calls) - len(inside) :]
+            if mixed and scan.code:
+                scan.fault = Fault("unreadable_call", "The tool code holds more than calls; write only the call.")
+    scan.fence = None
+
+
+def _leftover(text: str, start: int, end: int, calls: list[_Found]) -> bool:
+    at = start
+    for found in calls:
+        if text[at : found.start].strip(" \t\r\n;,)]"):
+            return True
+        at = found.end
+    return bool(text[at:end].strip(" \t\r\n;,)]"))
+
+
+def _read(text: str, match: regex.Match[str], scan: _Scan, tools: Sequence[Tool], *, ended: bool) -> int:
+    """Read what an anchor opens into the scan; where to go on."""
+    kind = str(match.lastgroup)
+    if kind == "object":
+        return _bare_object(text, match, scan, tools)
+    if kind == "python":
+        return _bare_python(text, match, scan, tools)
+    family = FAMILIES[int(kind[1:])]
+    body: Body | None
+    if family.call:
+        named = _CALLS[family.name].match(text, match.start())
+        name = named["name"] if named else ""
+        if family.offered and not _exact(name, tools):
+            return match.end()
+        body = read_named(text, match.end(), name, family, lambda written: _exact(written, tools), ended=ended)
+    else:
+        body = read_run(text, match.end(), lambda written: find_tool(written, tools).tool is not None)
+        if body is None and not text[match.end() :].strip() and not line_before(text, match.start()):
+            scan.fault = truncated()
+    if body is None:
+        return match.end()
+    since = scan.calls[-1].end if scan.calls else 0
+    stands = "call" if scan.fence is not None else standing(text, match.start(), body.end, since=since)
+    if stands == "talk":
+        return body.end
+    if stands == "doubt":
+        scan.fault = Fault("quoted_call", "A call stands in the middle of a sentence; write it on a line of its own.")
+        return body.end
+    return _accept(body, match.start(), family.name, scan)
+
+
+def _accept(body: Body, start: int, family: str, scan: _Scan) -> int:
+    if not body.readable:
+        cut = any(call.cut for call in body.calls)
+        message = f"The call in {family} format could not be read; write its arguments as one JSON object."
+        named = next((call.name for call in body.calls if call.name), "")
+        call = Call("", named) if named else None
+        scan.fault = truncated(named) if cut else Fault("unreadable_call", message, call)
+        return body.end
+    scan.calls += [_Found(call, start, body.end, family) for call in body.calls]
+    return body.end
+
+
+def _bare_object(text: str, match: regex.Match[str], scan: _Scan, tools: Sequence[Tool]) -> int:
+    """A JSON object without any family's marks: a call where it has the shape of one and names an offered tool."""
+    start = match.start()
+    if not scan.objects:
+        return match.end()
+    since = max(scan.calls[-1].end if scan.calls else 0, scan.reasoned)
+    read = read_json(text, start)
+    before = NOTHING.sub("", line_before(text, start, since))
+    offered, starts = _names(tools)
+    calls = calls_in(read.value, offered, enveloped=False) if read.readable and not read.cut else None
+    if calls is None and (read.cut or read.open or not read.readable):
+        scan.objects = False
+        if (not before or before[-1] in ".:!?)>]") and unfinished_object(text[start : start + 400], offered, starts):
+            cut = read.cut or read.open
+            scan.fault = truncated() if cut else Fault("unreadable_call", "The call is no valid JSON; write it as one JSON object.")
+        return match.end()
+    if calls is None:
+        return max(read.end, match.end())
+    alone = scan.fence is None and not text[since:start].strip(" \t\r\n[") and not NOTHING.sub("", text[read.end :])
+    if not all(_exact(call.name, tools) or _is_final(call.name) or (alone and call.enveloped) for call in calls):
+        return read.end
+    tail = text[read.end : read.end + 200].split("\n")[0]
+    tail_prose = NOTHING.sub("", tail)[:1].isalnum()
+    if before and (before[-1] not in ".:!?)>]*" or tail_prose):
+        return read.end
+    if scan.fence is None and standing(text, start, read.end, since=since, markup=False) == "talk":
+        return read.end
+    cut = read.list_open(inside=False)
+    calls = [replace(call, cut=cut, open=read.open, edits=read.edits + call.edits) for call in calls]
+    return _accept(Body(tuple(calls), read.end), start, "json", scan)
+
+
+def _names(tools: Sequence[Tool]) -> tuple[Offered, Offered]:
+    """Whether a name is an offered tool's, and whether it is the beginning of one."""
+    return lambda name: _exact(name, tools), lambda name: any(tool.name.startswith(name) for tool in tools)
+
+
+def _is_final(name: str) -> bool:
+    return regex.sub(r"[\W_]", "", name).lower() in FINAL_NAMES
+
+
+def _bare_python(text: str, match: regex.Match[str], scan: _Scan, tools: Sequence[Tool]) -> int:
+    """A Python call of an offered tool on a line of its own, or in a list."""
+    in_list = match[0].lstrip().startswith("[")
+    start = match.start()
+    found: list[WrittenCall] = []
+    at = match.end()
+    last = at
+    while (call := read_python_call(text, at)) is not None:
+        if not _exact(call.name, tools) and not (in_list and not text[:start].strip()):
+            return match.end() if not found else at
+        found.append(from_python(call))
+        if not call.readable or call.cut:
+            if not _exact(call.name, tools):
+                return match.end()
+            return _accept(Body(tuple(found), call.end, readable=False), start, "python", scan)
+        last = at = call.end
+        following = regex.compile(r"\s*[,;]\s*(?=[A-Za-z_])").match(text, at) if in_list else None
+        if following is None:
+            break
+        at = following.end()
+    if found and in_list and regex.fullmatch(r"\s*[,;]\s*[\w.]*", text[last : last + 200]):
+        found[-1] = replace(found[-1], cut=True)
+        at = len(text)
+    if not found:
+        return match.end()
+    line = text[at : at + 200].split("\n")[0]
+    if regex.sub(rf"(?:{CONTROL}|```|</[\w:｜]{{1,30}}>|[\s\[\])}};,])*", "", line):
+        return at
+    unknown = [call for call in found if not _exact(call.name, tools)]
+    if unknown and (NOTHING.sub("", text[at:]) or not all(call.arguments for call in unknown)):
+        return at
+    since = max(scan.calls[-1].end if scan.calls else 0, scan.reasoned)
+    if scan.fence is None and standing(text, start, at, since=since, markup=False) == "talk":
+        return at
+    return _accept(Body(tuple(found), at), start, "python", scan)
+
+
+def _exact(name: str, tools: Sequence[Tool]) -> bool:
+    """Whether a written name is an offered tool's but for case, separators and a namespace."""
+    found = find_tool(name, tools)
+    return found.tool is not None and not any(edit.name in ("name_typo", "name_in_sentence") for edit in found.repairs)
+
+
+def _ending_reasoning(text: str, scan: _Scan) -> list[_Found]:
+    """The calls that count: of those inside a reasoning block that was never closed, only the ones that end it."""
+    calls = scan.calls
+    if scan.thinking is None or not calls:
+        return calls
+    kept: list[_Found] = []
+    follows = len(text)
+    for found in reversed(calls):
+        if found.start >= scan.thinking and NOTHING.sub("", text[found.end : follows]):
+            break
+        if found.call.open:
+            found = replace(found, call=replace(found.call, cut=True))
+        kept.append(found)
+        follows = min(found.start, follows)
+    return kept[::-1]
+
+
+def _turn(text: str, found: list[_Found], tools: Sequence[Tool]) -> Turn:
+    thought = _thought(text, found[0].start)
+    families = dict.fromkeys(item.family for item in found)
+    edits: list[Repair] = [Repair("native_format", family) for family in families]
+    calls: list[Call] = []
+    taken: set[str] = set()
+    for item in found:
+        call_id = item.call.id if item.call.id and item.call.id not in taken else f"call_{len(calls) + 1}"
+        settled = settle(item.call, tools, call_id)
+        edits += settled.edits
+        if settled.final is not None:
+            if calls:
+                break
+            return Turn("final", final=settled.final, thought=thought, edits=tuple(edits))
+        if settled.call is None:
+            fault = next((s.fault for i in found if i.call.cut and (s := settle(i.call, tools, "")).fault), settled.fault)
+            return Turn("none", thought=thought, fault=fault, edits=tuple(edits))
+        if calls and (calls[-1].name, calls[-1].arguments) == (settled.call.name, settled.call.arguments):
+            edits.append(Repair("duplicate_dropped", settled.call.name))
+            continue
+        taken.add(call_id)
+        calls.append(settled.call)
+    return Turn("action", tuple(calls), thought=thought, edits=tuple(edits))
+
+
+THOUGHT_MARKS = regex.compile(
+    rf"{THINK_OPEN}|{THINK_CLOSE}|<\|start\|>assistant|<\|channel\|>(?:analysis|commentary)|<\|start_header_id\|>assistant"
+    rf"|<\|im_start\|>assistant|{CONTROL}|^\s*Thought\s*:"
+)
+
+
+def _thought(text: str, end: int) -> str | None:
+    return THOUGHT_MARKS.sub(" ", text[:end]).strip(" \t\r\n`[") or None
+
+
+def _answered(text: str, start: int) -> Turn:
+    ending = regex.compile(CONTROL).search(text, start)
+    answer = text[start : ending.start() if ending else len(text)].strip()
+    thought = _thought(text, start)
+    if not answer:
+        return Turn("none", thought=thought, fault=Fault("no_action", "The reply holds neither a call nor an answer."))
+    return Turn("final", final=answer, thought=thought, edits=(Repair("native_format", "harmony"),))
+
+
+def _stripped_answer(text: str) -> Turn | None:
+    """Harmony text that lost its tokens: `analysis…assistantfinal…`, or channels without any answer."""
+    if regex.match(r"\s*analysis(?=[A-Z\s])", text) and "assistantfinal" in text:
+        thought, _, answer = text.partition("assistantfinal")
+        if answer.strip():
+            edits = (Repair("native_format", "harmony"),)
+            return Turn("final", final=answer.strip(), thought=thought.strip().removeprefix("analysis") or None, edits=edits)
+    if regex.match(r"\s*(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)", text):
+        fault = Fault("no_action", "The reply holds neither a call nor an answer.")
+        return Turn("none", thought=_thought(text, len(text)), fault=fault)
+    return None
+
+

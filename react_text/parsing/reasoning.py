@@ -1,0 +1,52 @@
+"""Reasoning blocks (`<think>…</think>`): what of a text is not the turn itself."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_OPEN = re.compile(r"\s*<(think|thinking|thought|reasoning|reflection|scratchpad)>", re.IGNORECASE)
+_CLOSE = re.compile(r"</(?:think|thinking|reasoning|reflection|scratchpad)>|\[/THINK\]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """The turn itself stands between `start` and `end`; `thought` is what was reasoned, None without a block.
+
+    `inside` is True when a block is all there is, so that the turn has to be read inside it; `closed` is False when
+    its end never came.
+    """
+
+    start: int
+    end: int
+    thought: str | None = None
+    inside: bool = False
+    closed: bool = True
+
+
+def find_reasoning(text: str, start: int) -> Reasoning:
+    """The reasoning that stands before the turn, with or without its opening tag."""
+    end = len(text)
+    opened = _OPEN.match(text, start)
+    if opened is not None:
+        begin = opened.end()
+        close = re.compile(rf"</{opened[1]}>", re.IGNORECASE).search(text, begin)
+        if close is None:
+            return Reasoning(begin, end, text[begin:].strip(), inside=True, closed=False)
+        if not text[close.end() :].strip():
+            return Reasoning(begin, close.start(), text[begin : close.start()].strip(), inside=True)
+        return Reasoning(close.end(), end, text[begin : close.start()].strip())
+    if "</" in text or "[/THINK]" in text:
+        for close in _CLOSE.finditer(text, start):
+            if _stands_alone(text, close.start(), close.end()):
+                if not text[close.end() :].strip():
+                    return Reasoning(start, close.start(), text[start : close.start()].strip(), inside=True)
+                return Reasoning(close.end(), end, text[start : close.start()].strip())
+    return Reasoning(start, end)
+
+
+def _stands_alone(text: str, start: int, stop: int) -> bool:
+    """Whether a closing tag is one, and not part of a quoted text."""
+    line = text.rfind("\n", max(0, start - 1000), start)
+    before = text[line + 1 if line >= 0 else max(0, start - 1000) : start]
+    return before.count('"') % 2 == 0 and before.count("`") % 2 == 0 and text[stop : stop + 1] not in ("`", '"', "'")

@@ -1,0 +1,201 @@
+"""Quoted strings as models write them: where one ends, and what its characters mean.
+
+A quote that is not escaped ends a string only where the text after it goes on as a value should. Knows nothing of
+tools, labels or turns beyond the shape of a line that opens a section.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Place: TypeAlias = Literal["key", "member", "item"]
+
+CLOSERS = {'"': '"', "'": "'", "`": "`", "“": '”“"', "„": '“”"', "‘": "’‘'", "«": "»", "「": "」", "＂": "＂"}
+"""What may end a string that the key opened."""
+
+SMART = frozenset("“„‘«「＂")
+SEPARATORS = ",;，、"
+
+_BLANKS = re.compile(r"\s*")
+_KEY_AHEAD = re.compile(
+    r"""\s*(?:"[^"\n]{0,80}"|'[^'\n]{0,80}'|[“„][^”"\n]{0,80}[”"]|[^\W\d][\w$.\-]{0,63})\s*(?:=>|[:=：])"""
+)
+_ITEM_AHEAD = re.compile(r"""\s*(?:["'“„`\d{\[\-(]|(?:true|false|null|none)\b)""", re.IGNORECASE)
+_CLOSER_RUN = re.compile(r"[\s,}\])]*")
+_COMMENT = re.compile(r"\s*(?:/\*.{0,400}?\*/|(?://|#)[^\n]{0,400}\n)\s*(?=[,}\]\"'])", re.DOTALL)
+_LABEL_LINE = re.compile(
+    r"\s*(?:[#>*_\s]{0,6})(?:observation|thought|action|final answer)\b[^\n:]{0,16}[:：]", re.IGNORECASE
+)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_DRIVE_OR_SHARE = re.compile(r"[A-Za-z]:\\|\\\\\w")
+_PLAIN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
+_STOPS = {opener: re.compile("[" + re.escape(closers) + "\\\\\n]") for opener, closers in CLOSERS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class StringRead:
+    """A string: its characters, the offset after it, the names of the repairs, and whether it was closed."""
+
+    value: str
+    end: int
+    repairs: tuple[str, ...] = ()
+    closed: bool = True
+    ambiguous: bool = False
+
+
+def read_string(text: str, start: int, end: int, place: Place, openers: str, *, raw: bool = False) -> StringRead:
+    """The string whose opening quote stands at `start`; `openers` are the brackets open around it, outermost first.
+
+    `raw` keeps backslashes as they are.
+    """
+    quote = text[start]
+    if quote in "\"'" and text.startswith(quote * 3, start):
+        return _triple(text, start, end)
+    inner: list[int] = []
+    lines = 0
+    label_inside = False
+    position = start + 1
+    stops = _STOPS[quote]
+    while True:
+        found = stops.search(text, position, end)
+        if found is None:
+            return StringRead(decode(text[start + 1 : end], quote)[0], end, closed=False)
+        at = found.start()
+        char = text[at]
+        position = at + 1
+        if char == "\\":
+            position = at + 2
+            if position > end:
+                return StringRead(text[start + 1 : end], end, closed=False)
+        elif char == "\n":
+            lines += 1
+            label_inside = label_inside or _LABEL_LINE.match(text, position, min(end, position + 80)) is not None
+        elif closes(text, at, end, place, openers, bool(inner)):
+            break
+        else:
+            inner.append(at)
+    body = text[start + 1 : at]
+    value, repairs = (body, ()) if raw else decode(body, quote)
+    if lines:
+        repairs = ("raw_newline", *repairs)
+    if inner:
+        repairs = ("inner_quotes", *repairs)
+    if quote in SMART or (text[at] in "”“’‘" and quote != text[at]):
+        repairs = ("smart_quotes", *repairs)
+    elif quote != '"':
+        repairs = ("single_quotes", *repairs)
+    ambiguous = label_inside or (bool(inner) and _reads_as_several(text, inner, start, at))
+    return StringRead(value, position, repairs, ambiguous=ambiguous)
+
+
+def _triple(text: str, start: int, end: int) -> StringRead:
+    mark = text[start] * 3
+    stop = text.find(mark, start + 3, end)
+    if stop < 0:
+        return StringRead(text[start + 3 : end], end, closed=False)
+    value, repairs = decode(text[start + 3 : stop], text[start])
+    return StringRead(value, stop + 3, ("triple_quotes", *repairs))
+
+
+def closes(text: str, at: int, end: int, place: Place, openers: str, after_inner: bool) -> bool:
+    """Whether the quote at `at` ends its string, judged by what follows.
+
+    `after_inner` says that an earlier quote of this string was taken as text; then weaker signs do not count.
+    """
+    ahead = _skip(text, at + 1, end)
+    if ahead >= end:
+        return not after_inner
+    char = text[ahead]
+    if place == "key":
+        return char in ":=："
+    if char in SEPARATORS:
+        return _after_separator(text, ahead + 1, end, place, openers, after_inner)
+    if char in "}])":
+        return _after_closers(text, ahead, end, openers, after_inner)
+    if place == "member":
+        return ahead > at + 1 and _KEY_AHEAD.match(text, ahead, end) is not None
+    if text.startswith(("```", "<"), ahead):
+        return not after_inner
+    return ahead > at + 1 and char in "\"'“{["
+
+
+def _skip(text: str, position: int, end: int) -> int:
+    blank = _BLANKS.match(text, position, end)
+    position = blank.end() if blank else position
+    if position < end and text[position] in "/#":
+        comment = _COMMENT.match(text, position, end)
+        return comment.end() if comment else position
+    return position
+
+
+def _after_separator(text: str, position: int, end: int, place: Place, openers: str, after_inner: bool) -> bool:
+    ahead = _skip(text, position, end)
+    if ahead >= end:
+        return not after_inner
+    if text[ahead] in "}])":
+        return _after_closers(text, ahead, end, openers, after_inner)
+    if place == "item" and _ITEM_AHEAD.match(text, ahead, end):
+        return True
+    return place == "member" and _KEY_AHEAD.match(text, ahead, end) is not None
+
+
+def _after_closers(text: str, position: int, end: int, openers: str, after_inner: bool) -> bool:
+    run = _CLOSER_RUN.match(text, position, end)
+    stop = run.end() if run else position
+    closed = sum(text.count(closer, position, stop) for closer in "}])")
+    if closed < len(openers):
+        return True
+    if stop < end and text[stop] in "\"'”":
+        return False
+    if after_inner:
+        line_end = text.find("\n", stop, min(end, stop + 300))
+        rest = text[stop : line_end if line_end >= 0 else min(end, stop + 300)]
+        return not re.search(r"[\"'][\s,;]*[}\])]", rest)
+    return True
+
+
+def _reads_as_several(text: str, inner: list[int], start: int, stop: int) -> bool:
+    """Whether the inner quotes look like the ends of several strings rather than quotes within one."""
+    first = inner[0]
+    before = text[first - 1] if first - 1 > start else " "
+    if before.isspace() or before in "([{=:,>\"'" or len(inner) < 2:
+        return False
+    after = text[first + 1] if first + 1 < stop else " "
+    return not (before.isalnum() and after.isalnum()) and bool(
+        re.search(r"[\"']\s*[,:]\s*[\"']", text[start + 1 : stop])
+    )
+
+
+def decode(raw: str, quote: str = '"') -> tuple[str, tuple[str, ...]]:
+    """The characters that the body of a string stands for, and the names of the repairs it took.
+
+    Backslashes that begin no JSON escape are literal, and in a path that holds one all are.
+    """
+    if "\\" not in raw:
+        return raw, ()
+    try:
+        value = json.loads(f'"{raw}"', strict=False)
+    except ValueError:
+        pass
+    else:
+        return str(value), ()
+    odd = [part for part in _ESCAPE.findall(raw) if part[0] not in "\"\\/bfnrt'" and len(part) == 1]
+    literal = bool(odd) and _DRIVE_OR_SHARE.search(raw) is not None and "\\\\" not in raw.lstrip("\\")
+
+    def replace(match: re.Match[str]) -> str:
+        part = match.group(1)
+        if len(part) > 1:
+            return match.group() if literal else chr(int(part[1:], 16))
+        if part == quote:
+            return quote
+        if literal or (odd and part in "bf"):
+            return match.group()
+        return _PLAIN_ESCAPES.get(part, match.group())
+
+    value = _ESCAPE.sub(replace, raw)
+    if any("\ud800" <= char <= "\udfff" for char in value):
+        value = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return value, ("invalid_escape",) if odd or "\\'" in raw else ()

@@ -1,0 +1,68 @@
+"""Whether markup in a text is a call, or talk about calls: an explanation, an example, a quotation."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import regex
+
+from react_text.parsing.families import CONTROL
+
+Standing: TypeAlias = Literal["call", "talk", "doubt"]
+
+NEAR = 240
+"""Characters before and after a call that are looked at."""
+
+EXAMPLE = regex.compile(
+    r"\b(?:examples?|e\.g|for instance|samples?|looks? like|such as|illustrat\w+|(?:you|one|they) (?:can|could|may|might|would|should)"
+    r"|your own|documentation|(?:is|are|be) (?:usually )?written|expects?|as in)\b",
+    regex.IGNORECASE,
+)
+HINT = regex.compile(r"\b(?:like(?: this| so)?|format|syntax|style|template|written|as follows|shape)\b", regex.IGNORECASE)
+FIRST_PERSON = regex.compile(r"\b(?:I|I'll|I'm|I’ll|I’m|we|let me|let us|let's)\b|\b(?:calling|using|checking|saving)\b", regex.IGNORECASE)
+TOKEN = regex.compile(CONTROL)
+LEAD_OUT = regex.compile(r"(?:[\s\[\]},;>)`]|json\b)*")
+
+
+def standing(text: str, start: int, end: int, *, since: int = 0, fenced: bool = False, markup: bool = True) -> Standing:
+    """Whether what stands at `[start, end)` is meant as a call.
+
+    An explanation introduces its example, or goes on around it; a call is introduced by its own speaker or by
+    nothing. `since` is where the text before last was read as a call; `markup` says that it is a family's markup
+    rather than JSON.
+    """
+    line = line_before(text, start, since)
+    inline = bool(line)
+    intro = line or _previous_line(text, start, since)
+    after = text[end : end + NEAR]
+    lead_out = LEAD_OUT.match(after)
+    rest = after[lead_out.end() if lead_out else 0 :]
+    goes_on = rest[:1].isalpha()
+    if intro and not FIRST_PERSON.search(intro):
+        announced = inline or intro.endswith((":", ","))
+        if EXAMPLE.search(intro) and (announced or goes_on):
+            return "talk"
+        if HINT.search(intro) and goes_on:
+            return "talk"
+    if fenced and markup and intro and goes_on:
+        return "talk"
+    mid_sentence = inline and line[-1:] not in ".!?:;…)>]*\"'" and rest[:1].islower() and "\n" not in after[: len(after) - len(rest)]
+    return "doubt" if mid_sentence else "call"
+
+
+def quoted(text: str, start: int) -> bool:
+    """Whether a place stands inside an inline code span."""
+    line = text[max(text.rfind("\n", 0, start) + 1, start - NEAR) : start]
+    return line.replace("```", "").count("`") % 2 == 1
+
+
+def line_before(text: str, start: int, since: int = 0) -> str:
+    """What stands before a place on its line, not before `since`, and without chat-template tokens."""
+    floor = max(since, start - NEAR)
+    line = text[max(text.rfind("\n", floor, start) + 1, floor) : start]
+    return TOKEN.sub("", line).strip()
+
+
+def _previous_line(text: str, start: int, since: int) -> str:
+    lines = text[max(since, start - NEAR) : start].split("\n")
+    return next((line.strip() for line in reversed(lines[:-1]) if line.strip() and not line.strip().startswith("```")), "")

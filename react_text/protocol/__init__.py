@@ -1,0 +1,1 @@
+"""What the model is told: dialects, rendering, grammars. Pure."""

@@ -1,0 +1,347 @@
+"""The whole loop without a model: budgets, corrections, repeated calls, the last answer, cancelling."""
+
+import asyncio
+
+import pytest
+
+from react_text import Agent, Scripted, tool
+from react_text.errors import ToolUnavailable
+from react_text.events import Corrected, Finished, Observed, Steered, StepStarted, TextDelta, TurnRead, event_dict
+from react_text.tools import Example
+
+
+@tool(safe=True)
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool
+def fail(what: str) -> str:
+    """Always fails."""
+    raise ValueError(f"no {what} here")
+
+
+@tool
+def down() -> str:
+    """Its own dependency is down."""
+    raise ToolUnavailable("the weather service does not answer")
+
+
+def call(name: str, arguments: str, thought: str = "I need it.") -> str:
+    return f"Thought: {thought}\nAction: {name}\nAction Input: {arguments}"
+
+
+def final(answer: str) -> str:
+    return f"Thought: I now know the answer.\nFinal Answer: {answer}"
+
+
+def events(agent: Agent, question: str = "What is 2 + 3?") -> list:
+    return list(agent.stream(question))
+
+
+def shown(model: Scripted, request: int = -1) -> str:
+    """The last turn of a request: what the model was told most recently."""
+    return model.requests[request].messages[-1]["content"]
+
+
+def test_an_answer_comes_from_the_observation():
+    model = Scripted.plan([("add", {"a": 2, "b": 3})], "The sum is {0}.")
+    result = Agent(model, [add]).run("What is 2 + 3?")
+    assert (result.answer, result.stop_reason, len(result.steps)) == ("The sum is 5.", "answer", 2)
+    assert result.steps[0].observations[0].content == "5"
+
+
+def test_the_history_is_chat_completions_messages_with_matching_ids():
+    result = Agent(Scripted.plan([("add", {"a": 2, "b": 3})], "It is {0}"), [add]).run("What is 2 + 3?")
+    user, assistant, tool_message, answer = result.messages
+    assert user == {"role": "user", "content": "What is 2 + 3?"}
+    assert assistant["tool_calls"][0]["function"] == {"name": "add", "arguments": '{"a": 2, "b": 3}'}
+    assert tool_message["tool_call_id"] == assistant["tool_calls"][0]["id"]
+    assert answer == {"role": "assistant", "content": "It is 5"}
+
+
+def test_cut_off_json_is_corrected_by_the_model():
+    model = Scripted.plan([("add", {"a": 2, "b": 3}), ("add", {"a": 5, "b": 9})], "{0} and {1}", sloppy=True)
+    seen = events(Agent(model, [add]))
+    assert seen[-1].result.answer == "5 and 14"
+    assert [event.fault.code for event in seen if isinstance(event, Corrected)] == ["truncated", "truncated"]
+
+
+def test_events_come_in_the_order_of_the_run():
+    kinds = [type(event) for event in events(Agent(Scripted.plan([("add", {"a": 2, "b": 3})]), [add]))]
+    order = [kind for kind in kinds if kind is not TextDelta]
+    assert order == [StepStarted, TurnRead, Observed, StepStarted, TurnRead, Finished]
+
+
+def test_the_thought_and_the_answer_are_streamed_as_they_are_written():
+    seen = events(Agent(Scripted([final("It is five indeed.")]), [add]))
+    answer = [event.text for event in seen if isinstance(event, TextDelta) and event.section == "final"]
+    thought = [event.text for event in seen if isinstance(event, TextDelta) and event.section == "thought"]
+    assert "".join(answer).strip() == "It is five indeed."
+    assert "".join(thought).strip() == "I now know the answer."
+    assert len(answer) > 1
+
+
+def test_every_event_is_plain_json():
+    import json
+
+    model = Scripted.plan([("add", {"a": 2, "b": 3}), ("fail", {"what": "luck"})], sloppy=True)
+    for event in events(Agent(model, [add, fail], max_steps=5)):
+        line = json.loads(json.dumps(event_dict(event)))
+        assert line["event"]
+
+
+def test_an_error_of_a_tool_is_shown_to_the_model():
+    model = Scripted([call("fail", '{"what": "luck"}'), final("There is no luck.")])
+    result = Agent(model, [fail]).run("Any luck?")
+    assert result.stop_reason == "answer"
+    assert shown(model).startswith("Observation: Error:")
+    assert "no luck here" in shown(model)
+
+
+def test_an_unknown_tool_is_answered_with_the_tools_there_are():
+    model = Scripted([call("subtract_everything", "{}"), final("I cannot.")])
+    Agent(model, [add, fail]).run("What is 2 + 3?")
+    assert "add" in shown(model)
+    assert "fail" in shown(model)
+
+
+def test_arguments_that_do_not_fit_are_never_run():
+    ran = []
+
+    @tool
+    def book(seats: int) -> str:
+        """Book seats."""
+        ran.append(seats)
+        return "booked"
+
+    model = Scripted([call("book", '{"seats": "many"}'), call("book", '{"seats": 2}'), final("Two seats.")])
+    result = Agent(model, [book]).run("Book 2 seats")
+    assert ran == [2]
+    assert result.steps[0].turn.fault.code == "invalid_arguments"
+    assert "seats" in shown(model, 1)
+
+
+def test_several_calls_in_one_turn_are_all_run_and_each_result_names_its_call():
+    two = 'Thought: Both.\nAction: add\nAction Input: {"a": 1, "b": 1}\nAction: add\nAction Input: {"a": 2, "b": 2}'
+    model = Scripted([two, final("2 and 4")])
+    result = Agent(model, [add]).run("1+1 and 2+2?")
+    assert [one.content for one in result.steps[0].observations] == ["2", "4"]
+    assert 'Observation (add {"a": 2, "b": 2}): 4' in shown(model)
+
+
+def test_a_repeated_call_is_pointed_out_once_and_then_the_answer_is_begun():
+    again = call("add", '{"a": 2, "b": 3}')
+    model = Scripted([again, again, again, lambda messages: " It is 5."])
+    seen = events(Agent(model, [add]))
+    assert [event.reason for event in seen if isinstance(event, Steered)] == ["repeated_call", "answer_now"]
+    assert (seen[-1].result.answer, seen[-1].result.stop_reason) == ("It is 5.", "answer")
+    assert model.requests[-1].reply_start.endswith("Final Answer:")
+    assert sum(isinstance(event, Observed) for event in seen) == 2
+
+
+def test_a_model_that_gives_no_answer_even_then_is_stuck():
+    again = call("add", '{"a": 2, "b": 3}')
+    result = Agent(Scripted([again, again, again, ""]), [add]).run("What is 2 + 3?")
+    assert result.stop_reason == "stuck"
+    assert result.answer
+
+
+def test_a_call_whose_result_changes_may_be_repeated():
+    left = iter(["waiting", "waiting still", "ready"])
+
+    @tool
+    def status() -> str:
+        """Status of the job."""
+        return next(left)
+
+    ask = call("status", "{}")
+    result = Agent(Scripted([ask, ask, ask, final("It is ready.")]), [status]).run("Is it ready?")
+    assert (result.answer, result.stop_reason) == ("It is ready.", "answer")
+
+
+def test_the_step_limit_owes_the_user_a_sentence():
+    replies = [call("add", f'{{"a": {n}, "b": 1}}') for n in range(3)]
+    result = Agent(Scripted([*replies, " Around 3."]), [add], max_steps=3).run("Count")
+    assert (result.stop_reason, result.answer) == ("max_steps", "Around 3.")
+
+
+def test_the_step_limit_without_a_last_answer_tells_the_last_result():
+    replies = [call("add", f'{{"a": {n}, "b": 1}}') for n in range(3)]
+    result = Agent(Scripted([*replies, ""]), [add], max_steps=3).run("Count")
+    assert result.stop_reason == "max_steps"
+    assert result.answer == "Stopped after 3 steps without a final answer. The last result was: 3"
+
+
+def test_the_token_budget_ends_a_run():
+    replies = [call("add", f'{{"a": {n}, "b": 1}}') for n in range(9)]
+    result = Agent(Scripted(replies), [add], token_budget=100).run("Count")
+    assert result.stop_reason == "token_budget"
+    assert "100 tokens" in result.answer
+
+
+def test_the_time_budget_ends_a_run_in_the_middle_of_a_reply():
+    model = Scripted(["Thought: " + "and then " * 100_000])
+    result = Agent(model, [add], time_budget=0.05, max_tokens=10**6).run("Count")
+    assert result.stop_reason in ("time_budget", "stuck")
+    assert result.usage.generated < 100_000
+
+
+def test_a_reply_without_a_label_is_stopped_as_a_runaway():
+    ramble = "Thought: " + " ".join(f"word{n}" for n in range(5000))
+    result = Agent(Scripted([ramble, final("Five.")]), [add], max_tokens=10**6).run("What is 2 + 3?")
+    assert result.stop_reason == "answer"
+    assert result.steps[0].turn.fault.code == "runaway"
+    assert result.steps[0].usage.generated < 200
+
+
+def test_a_reply_that_repeats_itself_is_stopped_as_a_runaway():
+    loop = "Thought: I think.\nFinal Answer: " + "the sea is wide and " * 500
+    result = Agent(Scripted([loop, final("Wide.")]), [add], max_tokens=10**6).run("How wide is the sea?")
+    assert result.steps[0].turn.fault.code == "runaway"
+    assert result.answer == "Wide."
+
+
+def test_corrections_in_a_row_end_as_stuck_and_no_request_is_sent_twice_as_it_was():
+    model = Scripted(["Thought: hm"] * 9)
+    result = Agent(model, [add]).run("What is 2 + 3?")
+    assert result.stop_reason == "stuck"
+    asked = [(str(request.messages), request.sampling) for request in model.requests]
+    assert len(set(asked)) == len(asked)
+
+
+def test_an_identical_reply_after_a_correction_is_met_with_another_temperature():
+    model = Scripted(["Thought: hm", "Thought: hm", final("5")])
+    Agent(model, [add]).run("What is 2 + 3?")
+    assert [request.sampling.temperature for request in model.requests] == [0.0, 0.0, 0.4]
+
+
+def test_a_call_with_the_examples_values_is_refused_unless_the_question_holds_them():
+    @tool(examples=[Example("Weather in Oslo?", {"city": "Oslo"}, "rain")])
+    def weather(city: str) -> str:
+        """Weather of a city."""
+        return f"sun in {city}"
+
+    replies = [call("weather", '{"city": "Oslo"}'), call("weather", '{"city": "Rome"}'), final("Sun.")]
+    result = Agent(Scripted(replies), [weather]).run("Weather in Rome?")
+    assert result.steps[0].turn.kind == "action"
+    assert result.steps[0].observations == ()
+    assert result.steps[1].observations[0].content == "sun in Rome"
+    asked_for = Agent(Scripted([replies[0], final("Sun.")]), [weather]).run("Weather in Oslo?")
+    assert asked_for.steps[0].observations[0].content == "sun in Oslo"
+
+
+def test_a_tool_whose_dependency_is_down_ends_the_run():
+    result = Agent(Scripted([call("down", "{}")]), [down]).run("Weather?")
+    assert result.stop_reason == "tool_unavailable"
+    assert "down" in result.answer
+
+
+def test_a_model_that_does_not_answer_ends_the_run_with_its_sentence():
+    result = Agent(Scripted([]), [add]).run("What is 2 + 3?")
+    assert result.stop_reason == "backend_error"
+    assert "no reply left" in result.answer
+
+
+def test_a_refused_call_is_told_to_the_model_and_not_run():
+    model = Scripted([call("add", '{"a": 2, "b": 3}'), final("I was not allowed to add.")])
+    result = Agent(model, [add], confirm=lambda call: "no").run("What is 2 + 3?")
+    assert result.stop_reason == "answer"
+    assert "did not allow" in shown(model)
+
+
+def test_a_user_can_end_the_run_instead_of_allowing_a_call():
+    result = Agent(Scripted([call("add", '{"a": 2, "b": 3}')]), [add], confirm=lambda call: "stop").run("2 + 3?")
+    assert result.stop_reason == "denied"
+    assert result.steps[0].observations == ()
+
+
+def test_cancelling_ends_the_run_within_one_token():
+    model = Scripted([final("one two three four five six seven eight")])
+    agent = Agent(model, [add])
+    seen = []
+    for event in agent.stream("Count"):
+        seen.append(event)
+        if isinstance(event, TextDelta) and event.section == "final":
+            agent.cancel()
+    assert seen[-1].result.stop_reason == "cancelled"
+    assert "four" not in seen[-1].result.steps[-1].text
+    assert agent.run("Count").stop_reason == "backend_error", "a later run is not cancelled by the earlier one"
+
+
+def test_old_observations_are_shortened_before_the_context_overflows():
+    @tool
+    def page(number: int) -> str:
+        """A page of the book."""
+        return f"page {number}: " + "many words " * 100
+
+    class Small(Scripted):
+        context_length = 900
+
+    replies = [call("page", f'{{"number": {n}}}') for n in range(5)]
+    model = Small([*replies, final("Read.")])
+    seen = events(Agent(model, [page], max_tokens=60, max_steps=9), "Read the whole book about the sea")
+    assert seen[-1].result.stop_reason == "answer"
+    assert any(isinstance(event, Steered) and event.reason == "history_shortened" for event in seen)
+    last = model.requests[-1].messages
+    assert any("characters left out" in turn["content"] for turn in last)
+    assert any("Read the whole book" in turn["content"] for turn in last)
+    assert model.count_tokens(last) <= 900
+    kept = [message for message in seen[-1].result.messages if message["role"] == "tool"]
+    assert all(len(message["content"]) > 1000 for message in kept)
+
+
+def test_a_conversation_that_cannot_fit_says_what_to_do():
+    class Tiny(Scripted):
+        context_length = 40
+
+    result = Agent(Tiny([final("x")]), [add]).run("What is 2 + 3?")
+    assert result.stop_reason == "backend_error"
+    assert "n_ctx" in result.answer
+
+
+def test_examples_are_left_out_when_they_would_fill_the_context():
+    class Small(Scripted):
+        context_length = 400
+
+    few = Agent(Small([]), [add, fail]).prompt("2 + 3?")
+    many = Agent(Scripted([]), [add, fail]).prompt("2 + 3?")
+    assert len(few) < len(many)
+
+
+def test_the_opening_is_the_same_for_every_question():
+    agent = Agent(Scripted([]), [add, fail])
+    assert agent.prompt("One?")[:-1] == agent.prompt("Another one?")[:-1]
+
+
+def test_an_empty_question_is_refused():
+    with pytest.raises(ValueError, match="empty"):
+        Agent(Scripted([]), [add]).run("  ")
+
+
+def test_an_agent_without_tools_answers():
+    assert Agent(Scripted([final("Paris.")])).run("Capital of France?").answer == "Paris."
+
+
+def test_the_async_twin_does_the_same():
+    @tool
+    async def slow_add(a: int, b: int) -> int:
+        """Add two numbers."""
+        await asyncio.sleep(0)
+        return a + b
+
+    model = Scripted.plan([("slow_add", {"a": 2, "b": 3})], "The sum is {0}.", sloppy=True)
+    result = asyncio.run(Agent(model, [slow_add]).arun("What is 2 + 3?"))
+    assert (result.answer, result.stop_reason) == ("The sum is 5.", "answer")
+
+
+def test_many_async_runs_of_one_tool_set_do_not_mix():
+    async def one(number: int) -> str:
+        model = Scripted.plan([("add", {"a": number, "b": 1})], "{0}")
+        return (await Agent(model, [add]).arun("Next?")).answer
+
+    async def all_of_them() -> list[str]:
+        return await asyncio.gather(*(one(number) for number in range(50)))
+
+    assert asyncio.run(all_of_them()) == [str(number + 1) for number in range(50)]
