@@ -213,3 +213,7 @@ def _cancel_on_interrupt(cancel: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+if __name__ == "__main__":
+    main()

@@ -303,7 +303,7 @@ def test_a_conversation_that_cannot_fit_says_what_to_do():
 
 def test_examples_are_left_out_when_they_would_fill_the_context():
     class Small(Scripted):
-        context_length = 400
+        context_length = 200
 
     few = Agent(Small([]), [add, fail]).prompt("2 + 3?")
     many = Agent(Scripted([]), [add, fail]).prompt("2 + 3?")

@@ -475,6 +475,45 @@ def test_the_quick_answer_agrees_with_jsonschema(schema: dict[str, Any], argumen
         assert "\n" not in sentence
 
 
+KEYWORDS = st.sampled_from(
+    [
+        *("type", "properties", "required", "items", "prefixItems", "enum", "const", "anyOf", "oneOf", "allOf", "not"),
+        *("$ref", "$defs", "$id", "$anchor", "$schema", "$dynamicRef", "additionalProperties", "patternProperties"),
+        *("pattern", "minimum", "exclusiveMinimum", "multipleOf", "minLength", "uniqueItems", "contains", "nullable"),
+        *("if", "then", "else", "dependentRequired", "dependentSchemas", "propertyNames", "unevaluatedProperties"),
+        *("format", "description", "default", "minProperties", "dependencies", "additionalItems"),
+    ]
+)
+WORDS = st.sampled_from(
+    [
+        *("a", "b", "string", "integer", "dict", "#", "#/$defs/a", "#/properties/a", "#a", "x.json", "(", "^a"),
+        "http://json-schema.org/draft-03/schema#",
+        "http://json-schema.org/draft-04/schema#",
+        "http://json-schema.org/draft-07/schema#",
+        "https://json-schema.org/draft/2019-09/schema",
+    ]
+)
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYWORDS | st.sampled_from("ab"), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(
+    schema=st.dictionaries(KEYWORDS, JUNK, max_size=5),
+    arguments=st.dictionaries(st.sampled_from("ab"), JSON_VALUES | JUNK, max_size=2),
+)
+def test_whatever_stands_where_a_schema_should_nothing_raises(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
+    assert all(isinstance(sentence, str) for sentence in problems(arguments, schema))
+    coerce(arguments, schema)
+    declared_properties(schema, schema)
+    try:
+        check_schema(schema, "t")
+    except ToolDefinitionError as error:
+        assert "\n" not in str(error)
+
+
 def test_references_are_followed_and_keep_what_stands_beside_them() -> None:
     root = {"$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"type": "string"}, "a/b~c": {"type": "null"}}}
     assert resolve_ref({"$ref": "#/$defs/A"}, root) == {"type": "string"}

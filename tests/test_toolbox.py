@@ -567,19 +567,22 @@ def test_a_safe_call_waits_for_an_unsafe_one_before_it(run_all: RunAll) -> None:
 
 
 def test_no_more_calls_run_at_once_than_allowed(run_all: RunAll) -> None:
-    running, most, lock = 0, 0, threading.Lock()
+    pair, lock = threading.Barrier(2, timeout=10), threading.Lock()
+    inside: list[int] = []
+    counts: list[int] = []
 
-    def work() -> None:
-        nonlocal running, most
+    def work(n: int) -> None:
         with lock:
-            running += 1
-            most = max(most, running)
+            inside.append(n)
+            counts.append(len(inside))
+        pair.wait()
         with lock:
-            running -= 1
+            inside.remove(n)
 
     toolbox = Toolbox([tool(work, name="t", safe=True)], concurrency=2)
-    assert len(run_all(toolbox, [Call(str(n), "t") for n in range(9)])) == 9
-    assert most <= 2
+    found = run_all(toolbox, [Call(str(n), "t", {"n": n}) for n in range(8)])
+    assert not any(each.is_error for each in found)
+    assert max(counts) == 2
 
 
 def test_no_calls_give_no_observations(run_all: RunAll) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from react_text.messages import Message, Usage
 
@@ -32,7 +32,8 @@ class Request:
     `reply_start` is text the reply is begun with, evaluated as part of the prompt. `stop` are strings that end the
     reply and are not part of it. `grammar` is GBNF over the text *after* `reply_start`. `until` is handed each new
     piece of text before its Delta is yielded; once it returns True nothing more is generated and the reply ends with
-    finish reason "stop" after that piece.
+    finish reason "stop" after that piece. `tools` (chat-completions tool dicts) and `tool_choice` are for structured
+    mode only.
     """
 
     messages: Sequence[Message]
@@ -42,6 +43,8 @@ class Request:
     sampling: Sampling = field(default_factory=Sampling)
     grammar: str | None = None
     until: Callable[[str], bool] | None = None
+    tools: tuple[dict[str, Any], ...] = ()
+    tool_choice: str | dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +65,15 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The end of one generation. `text` is the whole reply, `reply_start` included, stop string excluded."""
+    """The end of one generation. `text` is the whole reply, `reply_start` included, stop string excluded.
+
+    `message` is the assistant message exactly as an endpoint sent it, None where there is no such thing.
+    """
 
     text: str
     finish_reason: FinishReason
     usage: Usage
+    message: Message | None = None
 
 
 StreamItem: TypeAlias = Progress | Delta | Reply

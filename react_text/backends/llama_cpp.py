@@ -72,6 +72,7 @@ class LlamaCpp:
             n_gpu_layers=n_gpu_layers,
             on_load=on_load,
         )
+        self._vocabulary = engine.vocabulary
         self.name = self.path.stem
         self.context_length: int | None = engine.context_length
         self.n_threads, self.n_threads_batch = engine.n_threads, engine.n_threads_batch
@@ -85,9 +86,10 @@ class LlamaCpp:
         self._busy = threading.Lock()
         self._owner: int | None = None
         self._replies: OrderedDict[int, list[tuple[int, ...]]] = OrderedDict()
+        self._protected: frozenset[int] = frozenset()
         try:
             self._template = self._compile(chat_template, template_options)
-            self._markers = self._template_markers()
+            self._turn_openers, self._protected = self._template_markers()
         except BaseException:
             engine.close()
             raise
@@ -118,13 +120,13 @@ class LlamaCpp:
                 ids += self._reply_tokens(ids, piece.text)
             else:
                 ids += self._tokens(piece.text, special=piece.special)
-            if self._engine.adds_bos and ids and ids[0] != self._engine.bos:
-                ids.insert(0, self._engine.bos)
+            if self._vocabulary.adds_bos and ids and ids[0] != self._vocabulary.bos:
+                ids.insert(0, self._vocabulary.bos)
         return ids + self._tokens(reply_start)
 
     def piece(self, token: int) -> bytes:
         """The bytes one token stands for; a control token gives its name."""
-        return self._engine.piece(token)
+        return self._vocabulary.piece(token)
 
     def marker(self, text: str) -> int | None:
         """The id of the one token that `text` is as a marker of the template, or None."""
@@ -177,14 +179,13 @@ class LlamaCpp:
     def reset(self) -> None:
         """Forget the cached conversation and the remembered replies."""
         with self._turn():
-            self._engine.clear()
+            self._engine.keep(0)
             self._replies.clear()
 
     def close(self) -> None:
         """Free the model; using it afterwards is a BackendError. Waits for a generation in another thread."""
-        if self._engine.alive():
-            with self._turn():
-                self._engine.close()
+        with self._turn():
+            self._engine.close()
 
     def __enter__(self) -> LlamaCpp:
         return self
@@ -206,25 +207,27 @@ class LlamaCpp:
             self._busy.release()
 
     def _compile(self, source: str | None, options: Mapping[str, Any] | None) -> ChatTemplate | None:
-        engine = self._engine
-        source = engine.chat_template() if source is None else source
+        source = self._engine.chat_template() if source is None else source
         if not source:
             return None
+        words = self._vocabulary
         bos, eos = (
-            engine.piece(token).decode("utf-8", "replace") if 0 <= token < engine.vocabulary_size else ""
-            for token in (engine.bos, engine.eos)
+            words.piece(token).decode("utf-8", "replace") if 0 <= token < words.size else ""
+            for token in (words.bos, words.eos)
         )
         return ChatTemplate(source, bos=bos, eos=eos, options=options)
 
-    def _template_markers(self) -> frozenset[int]:
-        """Control tokens with which the template opens a turn: a model that writes one plays another role."""
-        last = self.render([{"role": "user", "content": "Hello"}])[-1]
-        if not last.special:
-            return frozenset()
-        return frozenset(self._engine.tokenize(last.text, special=True)) & self._engine.control_ids
+    def _template_markers(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Control tokens that open a turn (a model that writes one plays another role), and markers in disguise."""
+        turns = [{"role": role, "content": "Hello"} for role in ("user", "assistant", "user")]
+        pieces = [piece.text for piece in self.render(turns) if piece.special]
+        disguised = frozenset[int]().union(*(self._vocabulary.markers(text) for text in pieces))
+        if not pieces:
+            return frozenset(), disguised
+        return self._vocabulary.control_ids.intersection(self._tokens(pieces[-1], special=True)), disguised
 
     def _tokens(self, text: str, *, special: bool = False) -> list[int]:
-        return self._engine.tokenize(text, special=special)
+        return self._vocabulary.tokenize(text, special=special, protected=self._protected)
 
     def _reply_tokens(self, opening: Sequence[int], text: str) -> list[int]:
         """Tokens of an assistant content: as far as this model wrote it after this very opening, the sampled ones."""
@@ -242,7 +245,7 @@ class LlamaCpp:
         best = (0, 0)
         size = 0
         for count, token in enumerate(ids, 1):
-            piece = self._engine.piece(token)
+            piece = self._vocabulary.piece(token)
             if not data.startswith(piece, size):
                 break
             size += len(piece)
@@ -252,7 +255,7 @@ class LlamaCpp:
 
     def _remember(self, opening: Sequence[int], start: Sequence[int], sampled: Sequence[int]) -> None:
         """Keep the tokens of a reply up to its first control token: text alone never brings one of those back."""
-        control = self._engine.control_ids | self._engine.end_ids
+        control = self._vocabulary.control_ids | self._vocabulary.end_ids
         ids = [*start, *sampled]
         until = next((index for index, token in enumerate(ids) if token in control), len(ids))
         key = hash(tuple(opening))
@@ -284,7 +287,7 @@ class LlamaCpp:
         self, request: Request, sampler: Sampler, grammar: TokenGrammar | None, sampled: list[int], usage: Usage
     ) -> Iterator[StreamItem]:
         engine = self._engine
-        ends = engine.end_ids | self._markers
+        ends = self._vocabulary.end_ids | self._turn_openers
         stops = StopStrings((*request.stop, *(() if self._template else RAW_STOPS)))
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         said: list[str] = []
@@ -309,7 +312,7 @@ class LlamaCpp:
                     grammar.accept(token)
                     ended = grammar.complete()
             seconds += time.perf_counter() - began
-            text = "" if token in ends else stops.feed(decoder.decode(engine.piece(token)))
+            text = "" if token in ends else stops.feed(decoder.decode(self._vocabulary.piece(token)))
             if text:
                 said.append(text)
                 cut = request.until is not None and request.until(text)

@@ -76,6 +76,44 @@ def library() -> Any:
     return llama_cpp
 
 
+class _Handles:
+    """The addresses of one model in the C library, and the way to free them once."""
+
+    def __init__(self, lib: Any) -> None:
+        self._lib = lib
+        self._model: Any = None
+        self._context: Any = None
+        self.progress: Any = None
+        """The callback the model was loaded with: the model keeps its address."""
+
+    def set_model(self, model: Any) -> None:
+        self._model = model
+
+    def set_context(self, context: Any) -> None:
+        self._context = context
+
+    def model(self) -> Any:
+        if not self._model:
+            raise BackendError("This model was closed.", hint="Load it again.")
+        return self._model
+
+    def context(self) -> Any:
+        if not self._context:
+            raise BackendError("This model was closed.", hint="Load it again.")
+        return self._context
+
+    def vocabulary(self) -> Any:
+        return self._lib.llama_model_get_vocab(self.model())
+
+    def free(self) -> None:
+        context, self._context = self._context, None
+        model, self._model = self._model, None
+        if context:
+            self._lib.llama_free(context)
+        if model:
+            self._lib.llama_model_free(model)
+
+
 class Engine:
     """One loaded model with one context. Not thread-safe: its owner takes turns.
 
@@ -97,25 +135,168 @@ class Engine:
         for name, value in (("n_ctx", n_ctx), ("n_threads", n_threads), ("n_threads_batch", n_threads_batch)):
             if value is not None and value < 1:
                 raise BackendError(f"{name} is {value}; it must be at least 1.")
-        self._lib = lib = library()
+        self._lib = library()
+        self._handles = _Handles(self._lib)
+        # at exit the operating system takes the memory back, and the C library may be half gone by then
+        weakref.finalize(self, self._handles.free).atexit = False
         self.cached: list[int] = []
-        self._handles: dict[str, Any] = {}
-        self._finalizer = weakref.finalize(self, _free, lib, self._handles)
-        # what the operating system does at exit is enough, and by then the C library may be half gone
-        self._finalizer.atexit = False
         try:
-            self._handles["model"] = model = self._load(path, n_gpu_layers, on_load)
-            self.metadata = _metadata(lib, model)
-            self.vocabulary = Vocabulary(lib, weakref.WeakMethod(self._vocabulary_handle)())  # type: ignore[arg-type]
+            self._load(path, n_gpu_layers, on_load)
+            self.metadata = self._read_metadata()
+            self.vocabulary = Vocabulary(self._lib, self._handles.vocabulary)
             self._refuse_unfit(path)
-            self.trained_context: int = lib.llama_model_n_ctx_train(model)
-            self.context_length = n_ctx or min(self.trained_context or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
-            if self.trained_context and self.context_length > self.trained_context:
-                logger.warning("n_ctx %d exceeds the %d tokens of training", self.context_length, self.trained_context)
+            trained = int(self._lib.llama_model_n_ctx_train(self._handles.model()))
+            self.context_length = n_ctx or min(trained or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
+            if trained and self.context_length > trained:
+                logger.warning("n_ctx is %d and the model was trained on %d tokens", self.context_length, trained)
             self.n_threads = n_threads or decode_threads(physical_cores())
             self.n_threads_batch = n_threads_batch or n_threads or prompt_threads(usable_cpus())
-            self._handles["context"] = context = self._open_context(model)
-            self._memory = lib.llama_get_memory(context)
+            self._open_context()
         except BaseException:
             self.close()
             raise
+
+    def _load(self, path: Path, n_gpu_layers: int, on_load: Callable[[float], None] | None) -> None:
+        params = self._lib.llama_model_default_params()
+        params.n_gpu_layers = n_gpu_layers
+        if hasattr(params, "use_extra_bufts") and reports_matrix_tiles():
+            # llama.cpp's AMX code, as GCC 12 builds it, ends the process with an illegal instruction; weights that
+            # are not repacked stay out of it
+            params.use_extra_bufts = False
+        _interrupts.clear()
+        _recent_log.clear()
+
+        def progress(fraction: float, _user_data: object) -> bool:
+            try:
+                if on_load is not None:
+                    on_load(fraction)
+            except BaseException as error:  # no exception can cross the C frames; it is raised again below
+                _interrupts.append(error)
+            return not _interrupts
+
+        self._handles.progress = params.progress_callback = self._lib.llama_progress_callback(progress)
+        model = self._lib.llama_model_load_from_file(os.fsencode(path), params)
+        self._handles.set_model(model)
+        if _interrupts:
+            raise _interrupts.pop()
+        if not model:
+            raise load_failure(path, _recent_log)
+
+    def _refuse_unfit(self, path: Path) -> None:
+        lib, model = self._lib, self._handles.model()
+        architecture = self.metadata.get("general.architecture", "")
+        causal = self.metadata.get(f"{architecture}.attention.causal", "true") != "false"
+        diffusion = getattr(lib, "llama_model_is_diffusion", lambda _model: False)(model)
+        writes = lib.llama_model_has_decoder(model) and not lib.llama_model_has_encoder(model)
+        if not (causal and writes and not diffusion and self.vocabulary.size):
+            raise ModelFileError(f"{path} is no model that writes text ({architecture}); choose a chat or base model.")
+
+    def _open_context(self) -> None:
+        needed, memory = self._cache_bytes(), _physical_memory()
+        hint = "Use a smaller n_ctx (--n-ctx)."
+        if memory is not None and needed > memory:
+            raise BackendError(
+                f"A context of {self.context_length} tokens needs {needed / 2**30:.1f} GiB and this machine has "
+                f"{memory / 2**30:.1f} GiB.",
+                hint=hint,
+            )
+        params = self._lib.llama_context_default_params()
+        params.n_ctx = self.context_length
+        params.n_batch = params.n_ubatch = min(PROMPT_CHUNK, self.context_length)
+        params.n_threads = self.n_threads
+        params.n_threads_batch = self.n_threads_batch
+        params.no_perf = True
+        context = self._lib.llama_init_from_model(self._handles.model(), params)
+        if not context:
+            raise BackendError(f"llama.cpp could not open a context of {self.context_length} tokens.", hint=hint)
+        self._handles.set_context(context)
+
+    def _cache_bytes(self) -> int:
+        """Memory of the KV cache at 16 bits a value, an upper estimate where layers differ."""
+        lib, model = self._lib, self._handles.model()
+        size = lib.llama_model_n_embd(model) // max(1, lib.llama_model_n_head(model))
+        return int(4 * self.context_length * lib.llama_model_n_layer(model) * lib.llama_model_n_head_kv(model) * size)
+
+    def _read_metadata(self) -> dict[str, str]:
+        lib, model = self._lib, self._handles.model()
+        buffer = ctypes.create_string_buffer(1 << 16)
+
+        def text(read: Callable[..., int], index: int) -> str:
+            nonlocal buffer
+            size = read(model, index, buffer, len(buffer))
+            if size >= len(buffer):
+                buffer = ctypes.create_string_buffer(size + 1)
+                read(model, index, buffer, len(buffer))
+            return buffer.value.decode("utf-8", "replace") if size >= 0 else ""
+
+        return {
+            text(lib.llama_model_meta_key_by_index, index): text(lib.llama_model_meta_val_str_by_index, index)
+            for index in range(lib.llama_model_meta_count(model))
+        }
+
+    def description(self) -> str:
+        """What the file says the model is, such as "llama 256M Q4_1"."""
+        buffer = ctypes.create_string_buffer(256)
+        self._lib.llama_model_desc(self._handles.model(), buffer, len(buffer))
+        return buffer.value.decode("utf-8", "replace")
+
+    def parameter_count(self) -> int:
+        return int(self._lib.llama_model_n_params(self._handles.model()))
+
+    def chat_template(self) -> str | None:
+        found = self._lib.llama_model_chat_template(self._handles.model(), None)
+        return found.decode("utf-8", "replace") if found else None
+
+    def keep(self, count: int) -> int:
+        """Drop all but the first `count` cached tokens; returns how many are left, `count` or where that fails 0."""
+        memory = self._lib.llama_get_memory(self._handles.context())
+        count = min(count, len(self.cached))
+        # an interrupt may have come between a computation and the note of it, so the context is asked, not the list
+        held = self._lib.llama_memory_seq_pos_max(memory, 0) + 1
+        if held < count or (held > count and not (count and self._lib.llama_memory_seq_rm(memory, 0, count, -1))):
+            self._lib.llama_memory_clear(memory, True)
+            count = 0
+        del self.cached[count:]
+        return count
+
+    def evaluate(self, tokens: Sequence[int]) -> None:
+        """Append at most PROMPT_CHUNK tokens to the context; afterwards `logits` speaks of the last one."""
+        context = self._handles.context()
+        if not 0 < len(tokens) <= PROMPT_CHUNK:
+            raise BackendError(f"{len(tokens)} tokens cannot be evaluated at once, wanted 1 to {PROMPT_CHUNK}.")
+        if len(self.cached) + len(tokens) > self.context_length:
+            raise BackendError("The context is full.", hint="Use a larger n_ctx (--n-ctx).")
+        if min(tokens) < 0 or max(tokens) >= self.vocabulary.size:
+            raise BackendError(f"A token is outside the vocabulary of {self.vocabulary.size}.")
+        ids = (self._lib.llama_token * len(tokens))(*tokens)
+        status = self._lib.llama_decode(context, self._lib.llama_batch_get_one(ids, len(tokens)))
+        if status != 0:
+            self.keep(0)
+            raise BackendError(f"llama.cpp could not evaluate the tokens (status {status}).", retryable=True)
+        self.cached.extend(tokens)
+
+    def logits(self) -> npt.NDArray[np.float32]:
+        """Scores of the whole vocabulary for the next token: a view that the next `evaluate` overwrites."""
+        import numpy as np
+
+        context = self._handles.context()
+        pointer = self._lib.llama_get_logits_ith(context, -1) if self.cached else None
+        if not pointer:
+            raise BackendError("The model gave no scores for the next token.")
+        return np.ctypeslib.as_array(pointer, shape=(self.vocabulary.size,))
+
+    def grammar_handle(self, text: str) -> Any:
+        """A grammar sampler of llama.cpp, or None where it refuses `text`. The caller frees it."""
+        return self._lib.llama_sampler_init_grammar(self._handles.vocabulary(), text.encode(), b"root") or None
+
+    def close(self) -> None:
+        """Free the model. Calling it twice does nothing."""
+        self._handles.free()
+
+
+def _physical_memory() -> int | None:
+    """Bytes of memory of this machine, or None where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None

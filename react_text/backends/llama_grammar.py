@@ -26,11 +26,10 @@ class TokenGrammar:
     def __init__(self, engine: Engine, text: str) -> None:
         check_grammar(text)
         self._lib = library()
-        self._engine = engine
+        self._vocabulary = engine.vocabulary
         self._handle: Any = engine.grammar_handle(text)
         if not self._handle:
             raise GrammarError("llama.cpp refused the grammar; look for an undefined rule or left recursion.")
-        self._probes = engine.first_bytes()
 
     def allowed(self, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
         """For each token id, whether it may come next."""
@@ -45,7 +44,7 @@ class TokenGrammar:
         pointer = table.ctypes.data_as(ctypes.POINTER(self._lib.llama_token_data))
         candidates = self._lib.llama_token_data_array(pointer, len(ids), -1, False)
         self._lib.llama_sampler_apply(self._handle, ctypes.byref(candidates))
-        fits: npt.NDArray[np.bool_] = np.isfinite(table["logit"]) & ~np.isin(ids, self._engine.control_array)
+        fits: npt.NDArray[np.bool_] = np.isfinite(table["logit"]) & ~np.isin(ids, self._vocabulary.control_array)
         return fits
 
     def accept(self, token: int) -> None:
@@ -63,8 +62,8 @@ class TokenGrammar:
         """
         import numpy as np
 
-        ends = np.fromiter(self._engine.end_ids, np.int32)
-        return bool(self.allowed(ends).any()) and not self.allowed(self._probes).any()
+        ends = np.fromiter(self._vocabulary.end_ids, np.int32)
+        return bool(self.allowed(ends).any()) and not self.allowed(self._vocabulary.first_bytes).any()
 
     def close(self) -> None:
         if self._handle:

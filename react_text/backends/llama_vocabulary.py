@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 1_000_000
 """Characters of one text that is handed to the tokeniser."""
 
-UTF8_BYTES = 243
-"""Bytes that can occur in UTF-8."""
-
 _USER_DEFINED = 1 << 3
 _MARKER = re.compile(rb"[<\[]\S*[>\]]")
 
@@ -87,12 +84,21 @@ class Vocabulary:
 
     @cached_property
     def first_bytes(self) -> npt.NDArray[np.int32]:
-        """Tokens that stand for one byte each, or the whole vocabulary where some byte has none of its own."""
+        """Tokens that between them can begin every text: for each byte the token that is this byte alone, or, where
+        the vocabulary has none, all tokens that begin with it."""
         import numpy as np
 
-        vocab, read, buffer = self._handle(), self._lib.llama_token_to_piece, ctypes.create_string_buffer(1)
-        single = {buffer.raw: token for token in range(self.size) if read(vocab, token, buffer, 1, 0, True) == 1}
-        return np.fromiter(range(self.size) if len(single) < UTF8_BYTES else sorted(single.values()), np.int32)
+        vocab, read, buffer = self._handle(), self._lib.llama_token_to_piece, ctypes.create_string_buffer(512)
+        alone: dict[bytes, int] = {}
+        beginning: dict[bytes, list[int]] = {}
+        for token in range(self.size):
+            size = read(vocab, token, buffer, len(buffer), 0, True)
+            if size == 1:
+                alone[buffer[0]] = token
+            elif size > 1:
+                beginning.setdefault(buffer[0], []).append(token)
+        rest = [token for byte, tokens in beginning.items() if byte not in alone for token in tokens]
+        return np.fromiter((*alone.values(), *rest), np.int32)
 
     @cached_property
     def control_array(self) -> npt.NDArray[np.int32]:

@@ -14,7 +14,7 @@ from react_text.parsing.align import only_parameter, takes_text
 from react_text.parsing.jsonish import SNIPPET, read_value
 from react_text.parsing.pairs import is_only_text, read_call, read_call_arguments, read_pairs
 from react_text.parsing.scalars import read_scalar
-from react_text.parsing.wrappers import unfenced, unquoted
+from react_text.parsing.wrappers import fence_body, unfenced, unquoted
 from react_text.schema import declared_properties
 from react_text.tools import Tool
 
@@ -42,7 +42,8 @@ _EMPTY = re.compile(
     re.IGNORECASE,
 )
 _PROSE_AFTER = re.compile(
-    r"\n[ \t]*(?:I|I'll|I'm|I’ll|Let|Now|This|The|These|We|Next|Then|After|Once|Please|Waiting|Note|Here|If|When|My|It)\b"
+    r"\n[ \t]*(?:I|I'll|I'm|I’ll|Let|Now|This|The|These|We|Next|Then|After|Once|Please|Waiting|Note|Here|If|When|My|"
+    r"It)\b"
     r"[^={}();<>\n]*(?:[.!?:…]|\Z)"
 )
 _CODE = re.compile(r"[=(){};]|^\s*(?:#|//|SELECT|def|import|for|while|if)\b", re.IGNORECASE | re.MULTILINE)
@@ -54,6 +55,11 @@ def read_arguments(text: str, tool: Tool | None) -> ArgumentsRead:
     if not inner or _EMPTY.fullmatch(inner):
         return _no_input(inner, tool)
     if inner[0] in "`~" and (fenced := unfenced(inner)):
+        json_like = inner[fence_body(inner, 0) :].lstrip()
+        if json_like[:1] == "{" or (json_like[:1] == "[" and json_like[1:].lstrip()[:1] == "{"):
+            read = _object(json_like, tool) if json_like[0] == "{" else _array(json_like.rstrip("`~ \n"), tool)
+            if read is not None:
+                return replace(read, repairs=(_note("fenced_input", inner), *read.repairs))
         return _fenced(fenced.text, fenced.closed, fenced.rest, inner, tool)
     if inner[0] == "{":
         return _object(inner, tool)
@@ -85,10 +91,6 @@ def _fenced(body: str, closed: bool, rest: str, whole: str, tool: Tool | None) -
     if rest.strip():
         repairs += (_note("trailing_text", rest.strip()),)
     inner = body.strip()
-    if inner[:1] == "{" or (inner[:1] == "[" and "{" in inner[:40]):
-        read = _object(inner, tool) if inner[0] == "{" else _array(inner, tool)
-        if read is not None:
-            return replace(read, repairs=repairs + read.repairs)
     if not closed:
         return ArgumentsRead(None, repairs, "truncated", complete=False)
     if not inner or _EMPTY.fullmatch(inner):
@@ -121,8 +123,6 @@ def _object(text: str, tool: Tool | None) -> ArgumentsRead:
             trimmed = following[other.end :].strip()
     if trimmed.strip("`; \n"):
         repairs += (_note("trailing_text", trimmed),)
-    elif trimmed:
-        repairs += (_note("fenced_input", trimmed),)
     return ArgumentsRead(read.value, repairs, closed=read.closed)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import regex
 
 from react_text.messages import Repair
-from react_text.parsing.families import CLOSES, CONTROL, OPENERS, OTHER_VOICE, Family
+from react_text.parsing.families import CHILD, CLOSES, CONTROL, OPENERS, OTHER_VOICE, Family
 from react_text.parsing.pycall import HEAD, PythonCall, read_python_call
 from react_text.parsing.shapes import ARGUMENT_KEYS, Offered, WrittenCall, calls_in
 from react_text.parsing.values import ValueRead, read_value
@@ -28,6 +28,7 @@ END = regex.compile(ENDS)
 END_OUTSIDE_STRINGS = regex.compile(rf'"(?:[^"\\]|\\.)*+"|(?P<end>{ENDS})', regex.DOTALL)
 DELIMITED = regex.compile(r"<\|\"\|>(?P<text>.*?)<\|\"\|>|<escape>(?P<text>.*?)</?escape>", regex.DOTALL)
 END_OUTSIDE_DELIMITERS = regex.compile(rf"{DELIMITED.pattern}|(?P<end>{ENDS})", regex.DOTALL)
+CHILD_TAG = regex.compile(CHILD)
 WRAPPER_TAGS = frozenset({"args", "arguments", "parameters", "params", "input", "tool_input"})
 CALL_OPENERS = "|".join(f"(?:{opener})" for opener in OPENERS[:-3])
 
@@ -182,7 +183,9 @@ def read_named(text: str, start: int, name: str, family: Family, offered: Offere
         whole = text[start - 1] == ">" or family.name == "glm"
         return Body((WrittenCall(name, {}, open=True, cut=not (whole and offered(name))),), at)
     if family.key:
-        body = _read_marked(text, start, name, family, closes)
+        as_tags = CHILD_TAG.match(text, at) is not None and not regex.compile(family.key).match(text, at)
+        shaped = replace(family, key=CHILD, value_end="</{key}>") if as_tags else family
+        body = _read_marked(text, start, name, shaped, closes)
         if body is not None:
             return body
     closed = closes.search(text, start) if closes is not None else None

@@ -50,7 +50,8 @@ def ends_inside(text: str, offered: Offered, starts_offered: Offered) -> bool:
     end = text[-240:]
     if text.count("```") % 2 and (opened := OPEN_FENCE.search(end)):
         word = opened["word"]
-        return not word or opened["language"] in CODE_LANGUAGES or starts_offered(word)
+        if not word or opened["language"] in CODE_LANGUAGES or starts_offered(word):
+            return True
     if HALF_FENCE.search(end):
         return True
     opening = LAST_OBJECT.search(end)

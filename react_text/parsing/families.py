@@ -51,7 +51,7 @@ class Family:
 FAMILIES: tuple[Family, ...] = (
     Family(
         "glm",
-        call=rf"<tool_call>\s*{NAME}\s*(?=<arg_key>|</|\{{|```|$)",
+        call=rf"<tool_call>\s*{NAME}\s*(?=<arg_key>|</|\{{|```|$)|{LINE}{NAME}\s*(?=<arg_key>)",
         closes=r"</tool_call>|</arg_value>(?=\s*(?:$|</tool_call>))",
         key=r"<arg_key>\s*(?P<key>[^<>]{1,120}?)\s*</arg_key>\s*(?:<arg_value>)?",
         value_end=r"</arg_value>",
@@ -86,14 +86,16 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "invoke",
-        call=rf"<{PREFIX}(?:invoke|function|function_call|tool_call|tool_use|tool|call)\s+name\s*=\s*[\"']?{NAME}[\"']?[^<>]*>",
+        call=rf"<{PREFIX}(?:invoke|function|function_call|tool_call|tool_use|tool|call)\s+name\s*=\s*[\"']?{NAME}[\"']?"
+        r"(?:\s+(?:parameters|arguments|args)\s*=\s*[\"']?(?=\{)|[^<>{]*>)",
         closes=rf"</{PREFIX}(?:invoke|function|function_call|tool_call|tool_use|tool|call)\s*>",
         key=PARAMETER,
         value_end=PARAMETER_END,
     ),
     Family(
         "deepseek",
-        call=rf"<{BAR}tool{GAP}call{GAP}begin{BAR}>\s*(?:function\s*<{BAR}tool{GAP}sep{BAR}>\s*)?"
+        call=rf"(?:<{BAR}tool{GAP}call{GAP}begin{BAR}>\s*(?:function\s*<{BAR}tool{GAP}sep{BAR}>\s*)?"
+        rf"|{LINE}function\s*<{BAR}tool{GAP}sep{BAR}>\s*)"
         rf"{NAME}\s*(?:<{BAR}tool{GAP}(?:sep|call_argument_begin){BAR}>|(?=[\n{{]))",
         closes=rf"<{BAR}tool{GAP}calls?{GAP}(?:end|section_end){BAR}>|<{BAR}tool{GAP}call{GAP}end{BAR}>",
         bare=True,
@@ -151,6 +153,7 @@ FAMILIES: tuple[Family, ...] = (
         bare=True,
         offered=True,
     ),
+    Family("tool_tag", opens=r"<tools?>(?=\s*[{\[])", closes=r"</tools?>"),
     Family(
         "tool_as_tag",
         call=r"<(?P<name>[A-Za-z_][\w.-]{0,127})>",

@@ -26,7 +26,8 @@ CALL_KEYS = "|".join({*NAME_KEYS, *ARGUMENT_KEYS, *LIST_KEYS, *WRAPPER_KEYS, "ty
 OBJECT = rf"\{{[\s{{]*(?:[\"'“‘]|(?:{CALL_KEYS})\s*:)"
 PYTHON = rf"{LINE}(\[\s*)?(?:print\(\s*)?(?:[A-Za-z_]\w{{0,60}}\s*=\s*)?(?=[A-Za-z_][\w.-]{{0,127}}\()"
 LABEL = (
-    rf"(?i:{LINE}[*_#>\-\s]{{0,6}}(?:action(?: ?input)?|final[ _]?answer|answer)[ \t]*\d*[*_ \t]*[:：][*_ \t]*(?=[^\s{{\[`<]))"
+    rf"(?i:{LINE}[*_#>\- \t]{{0,6}}(?:action(?: ?input)?[ \t]*\d*[*_ \t]*[:：][*_ \t]*(?=[^\s{{\[`<])"
+    r"|(?:final[ _]?answer|answer)[ \t]*\d*[*_ \t]*[:：]))"
 )
 ANCHOR = regex.compile(
     "|".join(
@@ -46,6 +47,7 @@ ANCHOR = regex.compile(
 )
 _CALLS = {family.name: regex.compile(family.call) for family in FAMILIES if family.call}
 THINK_END = regex.compile(THINK_CLOSE)
+CONJUNCTION = regex.compile(r"(?:and|then|also|next|,|\s)*(?:\s*[{\[].*)?$", regex.DOTALL)
 FENCE_END = regex.compile(r"\n[ \t]*```")
 CALLISH = regex.compile(r"\s*(?:[\[{<✿]|functools|TOOL_NAME|call:|print\(|[A-Za-z_][\w.]*(?:\(|\s*=\s*[A-Za-z_][\w.]*\(|\[ARGS\]))")
 NOTHING = regex.compile(rf"(?:{CONTROL}|[\s\[\]}},;>)`]|\.?json\b|</[\w:｜]{{1,30}}>)*")
@@ -82,7 +84,7 @@ def read_native(text: str, tools: Sequence[Tool] = (), *, finish_reason: str | N
     calls = _ending_reasoning(text, scan)
     fault = scan.fault
     since = calls[-1].end if calls else scan.reasoned
-    if fault is None and (ends_in_mark(text[since:]) if calls else ends_inside(text[since:], *_names(tools))):
+    if fault is None and scan.answer is None and (ends_in_mark(text[since:]) if calls else ends_inside(text[since:], *_names(tools))):
         fault = truncated()
     if fault is not None:
         return Turn("none", thought=_thought(text, calls[0].start if calls else 0), fault=fault)
@@ -201,9 +203,13 @@ def _read(text: str, match: regex.Match[str], scan: _Scan, tools: Sequence[Tool]
     if stands == "talk":
         return body.end
     if stands == "doubt":
-        scan.fault = Fault("quoted_call", "A call stands in the middle of a sentence; write it on a line of its own.")
+        scan.fault = _in_sentence()
         return body.end
     return _accept(body, match.start(), family.name, scan)
+
+
+def _in_sentence() -> Fault:
+    return Fault("quoted_call", "A call stands in the middle of a sentence; write it on a line of its own.")
 
 
 def _accept(body: Body, start: int, family: str, scan: _Scan) -> int:
@@ -225,7 +231,7 @@ def _bare_object(text: str, match: regex.Match[str], scan: _Scan, tools: Sequenc
         return match.end()
     since = max(scan.calls[-1].end if scan.calls else 0, scan.reasoned)
     read = read_json(text, start)
-    before = NOTHING.sub("", line_before(text, start, since))
+    before = CONJUNCTION.sub("", NOTHING.sub("", line_before(text, start, since)) if since else line_before(text, start))
     offered, starts = _names(tools)
     calls = calls_in(read.value, offered, enveloped=False) if read.readable and not read.cut else None
     if calls is None and (read.cut or read.open or not read.readable):
@@ -240,7 +246,12 @@ def _bare_object(text: str, match: regex.Match[str], scan: _Scan, tools: Sequenc
     if not all(_exact(call.name, tools) or _is_final(call.name) or (alone and call.enveloped) for call in calls):
         return read.end
     tail = text[read.end : read.end + 200].split("\n")[0]
-    tail_prose = NOTHING.sub("", tail)[:1].isalnum()
+    after = NOTHING.sub("", tail)
+    tail_prose = after[:1].isalnum()
+    if tail_prose and after[:1].islower() and not CONJUNCTION.fullmatch(after) and scan.fence is None:
+        if not before and all(_exact(call.name, tools) for call in calls):
+            scan.fault = _in_sentence()
+        return read.end
     if before and (before[-1] not in ".:!?)>]*" or tail_prose):
         return read.end
     if scan.fence is None and standing(text, start, read.end, since=since, markup=False) == "talk":

@@ -13,7 +13,7 @@ from typing import Any
 import regex
 
 from react_text.messages import Call, Fault, Repair
-from react_text.parsing.align import align
+from react_text.parsing.align import align, only_parameter
 from react_text.parsing.names import NameRead, resolve_name
 from react_text.parsing.shapes import ARGUMENT_KEYS, WrittenCall
 from react_text.parsing.values import read_arguments, read_value
@@ -119,6 +119,12 @@ def _with_arguments(
     if "properties" in arguments and "properties" not in properties and isinstance(arguments["properties"], Mapping):
         message = f"The arguments of {name} repeat its schema; write the values themselves."
         return Settled(fault=Fault("copied_schema", message, call), edits=edits)
+    if written.positional:
+        placed = _placed(arguments, written.positional, tool)
+        if placed is None:
+            message = f"Write the arguments of {name} with their names: {', '.join(properties)}."
+            return Settled(fault=Fault("invalid_arguments", message, call), edits=edits)
+        arguments, edits = placed, (*edits, Repair("positional_arguments", name))
     arguments, unwrapped = _inner_call(arguments, name, properties)
     edits += unwrapped
     if written.texts:
@@ -161,6 +167,17 @@ def _unreadable(code: str, name: str, written: str) -> Fault:
         return truncated(name)
     message = f"The arguments of {name} could not be read; write them as one JSON object."
     return Fault(code, message, Call("", name, {"input": written[:200]} if written else {}))
+
+
+def _placed(arguments: dict[str, Any], count: int, tool: Tool) -> dict[str, Any] | None:
+    """Arguments given by position under their names: one goes to the only parameter it can mean, more in order."""
+    properties = list(tool.parameters.get("properties") or {})
+    only = only_parameter(tool)
+    names = [only[0]] if count == 1 and only is not None else properties[:count]
+    named = {key: value for key, value in arguments.items() if not key.isdigit()}
+    if len(names) < count or (count == 1 and only is None) or any(name in named for name in names):
+        return None
+    return {**{name: arguments[str(index)] for index, name in enumerate(names)}, **named}
 
 
 def _inner_call(

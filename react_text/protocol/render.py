@@ -20,7 +20,10 @@ from react_text.tools import Example, Tool
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message of the history. `written` is an assistant turn as the model wrote it, shown to it unchanged."""
+    """One message of the history, and `written`, the text that a text model is shown instead of it where they differ.
+
+    That is an assistant turn as the model wrote it, or the shortened content of a tool message.
+    """
 
     message: Message
     written: str | None = None
@@ -97,7 +100,7 @@ def to_text(entries: Iterable[Entry], dialect: Dialect) -> list[Message]:
         message = entry.message
         role = message["role"]
         if role == "tool":
-            text = _observation_text(message, calls, dialect)
+            text = _observation_text(entry, calls, dialect)
             if joins:
                 turns[-1] = {"role": "user", "content": f"{turns[-1]['content']}\n{text}"}
             else:
@@ -136,9 +139,9 @@ def _assistant_text(message: Mapping[str, Any], dialect: Dialect) -> str:
     return final_text(dialect, content)
 
 
-def _observation_text(message: Mapping[str, Any], calls: Mapping[str, tuple[str, str, bool]], dialect: Dialect) -> str:
-    name, arguments, several = calls.get(message.get("tool_call_id", ""), ("", "", False))
+def _observation_text(entry: Entry, calls: Mapping[str, tuple[str, str, bool]], dialect: Dialect) -> str:
+    name, arguments, several = calls.get(entry.message.get("tool_call_id", ""), ("", "", False))
+    content = entry.message["content"] if entry.written is None else entry.written
     if several:
-        section = "observation of one of several"
-        return dialect.text(section, tool=name, arguments=arguments, content=message["content"])
-    return dialect.text("observation", content=message["content"])
+        return dialect.text("observation of one of several", tool=name, arguments=arguments, content=content)
+    return dialect.text("observation", content=content)

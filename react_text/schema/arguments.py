@@ -29,13 +29,12 @@ def problems(arguments: Any, schema: Any) -> list[str]:
     checked. A schema that is itself broken refuses only missing and undeclared names. What a schema says is
     remembered with the object, so it must not be changed afterwards.
     """
-    schema = schema if isinstance(schema, Mapping) else _EMPTY
-    plan = _plan(schema)
-    if plan.fits(arguments):
-        return []
-    if not isinstance(arguments, Mapping):
-        return [f"The arguments must be an object, but got {came(arguments)}."]
     try:
+        plan = _plan(schema if isinstance(schema, Mapping) else _EMPTY)
+        if plan.fits(arguments):
+            return []
+        if not isinstance(arguments, Mapping):
+            return [f"The arguments must be an object, but got {came(arguments)}."]
         return _all_problems(dict(arguments), plan)
     except RecursionError:
         return ["The arguments are nested too deeply to be checked."]
@@ -97,7 +96,8 @@ class _Plan:
         self.schema = schema
         self.plain = _plain_properties(schema)
         required = schema.get("required", ())
-        self.required = tuple(required) if isinstance(required, (list, tuple)) else ()
+        listed = required if isinstance(required, (list, tuple)) else ()
+        self.required = tuple(name for name in listed if isinstance(name, str))
         self._validator: Any = None
 
     def fits(self, arguments: Any) -> bool:
@@ -125,7 +125,7 @@ class _Plan:
         if self._validator is None:
             schema = usable(self.schema)
             if schema is None:
-                schema = {"required": [name for name in self.required if isinstance(name, str)]}
+                schema = {"required": list(self.required)}
             self._validator = validator({"type": "object", **schema})
         order = {name: index for index, name in enumerate(declared_properties(self.schema, self.schema)[0])}
         found = self._validator.iter_errors(arguments)

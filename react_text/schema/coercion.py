@@ -25,10 +25,10 @@ def coerce(value: Any, schema: Any, root: Any = None) -> Any:
     schema where `schema` is a part of it.
     """
     root = schema if root is None else root
-    whole = usable(root)
-    if whole is None:
-        return value
     try:
+        whole = usable(root)
+        if whole is None:
+            return value
         return _coerce(value, whole if schema is root else standard(schema), whole)
     except RecursionError:
         return value

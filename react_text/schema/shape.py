@@ -24,10 +24,15 @@ TYPE_NAMES = {
 JSON_TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 """Keywords whose values map names to schemas."""
-DATA = ("enum", "const", "default", "examples", "example", "required", "dependentRequired")
-"""Keywords whose values are data and hold no schemas."""
+SCHEMA_PARTS = (
+    *("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "prefixItems", "items", "additionalItems", "contains"),
+    *("unevaluatedItems", "additionalProperties", "unevaluatedProperties", "propertyNames"),
+)
+"""Keywords whose values are a schema or a list of schemas."""
 
 _BRANCHES = ("allOf", "anyOf", "oneOf")
+_ANCHORS = ("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor")
+"""Other ways to name a schema than by its place; references here go by place alone."""
 _MOST_BRANCHES = 500
 
 
@@ -125,10 +130,10 @@ def standard(schema: Any) -> Any:
             kept[key] = {name: _not_false(inner) for name, inner in value.items()}
         elif key in _BRANCHES and isinstance(value, (list, tuple)):
             kept[key] = [_not_false(inner) for inner in value]
-        elif key in DATA:
-            kept[key] = value
-        else:
+        elif key in SCHEMA_PARTS:
             kept[key] = standard(value)
+        elif key not in _ANCHORS:
+            kept[key] = value
     if isinstance(kept.get("required"), bool):
         del kept["required"]
     if "type" in kept and _respelled(kept["type"]):

@@ -5,13 +5,13 @@ Also the check that a schema is one at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from math import isfinite
 from typing import Any
 
 from react_text.errors import ToolDefinitionError
-from react_text.schema.shape import DATA, JSON_TYPES, SCHEMA_MAPS, TYPE_NAMES, Schema, referenced, standard
+from react_text.schema.shape import JSON_TYPES, SCHEMA_MAPS, SCHEMA_PARTS, TYPE_NAMES, Schema, referenced, standard
 from react_text.schema.words import argument_path, came
 
 _PATTERN_SECONDS = 0.2
@@ -108,9 +108,14 @@ def unsound(schema: Any) -> str | None:
 def _no_schema(schema: Schema) -> str | None:
     from jsonschema import Draft202012Validator, SchemaError, validators
 
+    if not isinstance(schema.get("$schema", ""), str):
+        return f'must name their draft as a text, but "$schema" is {came(schema["$schema"])}'
+    check = validators.validator_for(schema, default=Draft202012Validator).check_schema
     try:
-        validators.validator_for(schema, default=Draft202012Validator).check_schema(dict(schema))
-        return _bad_reference(schema) or _bad_pattern(schema)
+        check(dict(schema))
+        for node in _schemas(schema, schema, set()):
+            if found := _bad_reference(node, schema, check) or _bad_pattern(node):
+                return found
     except SchemaError as error:
         place = argument_path(error.absolute_path)
         hint = TYPE_NAMES.get(str(error.instance).lower()) if place.endswith("type") else None
@@ -118,42 +123,48 @@ def _no_schema(schema: Schema) -> str | None:
         return f"are not a valid JSON Schema: at {place or 'the top'} stands {came(error.instance)}{advice}"
     except RecursionError:
         return "are nested too deeply"
-
-
-def _bad_reference(schema: Schema) -> str | None:
-    for node in _schemas(schema):
-        reference = node.get("$ref")
-        if isinstance(reference, str) and not isinstance(referenced(reference, schema), (Mapping, bool)):
-            return f'refer to "{reference}", which is not in the schema; put the definition under "$defs"'
     return None
 
 
-def _bad_pattern(schema: Schema) -> str | None:
+def _bad_reference(node: Schema, root: Schema, check: Callable[[Any], None]) -> str | None:
+    if "$dynamicRef" in node or "$recursiveRef" in node:
+        return 'refer to a schema by $dynamicRef or $recursiveRef; use "$ref"'
+    reference = node.get("$ref")
+    if reference is None:
+        return None
+    target = referenced(reference, root) if isinstance(reference, str) else None
+    if not isinstance(target, (Mapping, bool)):
+        return f'refer to "{reference}", which is not in the schema; put the definition under "$defs"'
+    if target is not root:
+        check(target)
+    return None
+
+
+def _bad_pattern(node: Schema) -> str | None:
     import re
 
     import regex
 
-    for node in _schemas(schema):
-        engines: list[tuple[str, Any]] = [(name, re) for name in node.get("patternProperties", ())]
-        for pattern, engine in [*engines, (node.get("pattern", ""), regex)]:
-            try:
-                engine.compile(pattern)
-            except (regex.error, re.error) as error:
-                return f"hold the pattern {pattern!r}, which cannot be read: {error}"
+    engines: list[tuple[str, Any]] = [(name, re) for name in node.get("patternProperties", ())]
+    for pattern, engine in [*engines, (node.get("pattern", ""), regex)]:
+        try:
+            engine.compile(pattern)
+        except (regex.error, re.error) as error:
+            return f"hold the pattern {pattern!r}, which cannot be read: {error}"
     return None
 
 
-def _schemas(node: Any) -> Iterator[Schema]:
-    """Every schema inside a schema, itself first."""
+def _schemas(node: Any, root: Schema, seen: set[int]) -> Iterator[Schema]:
+    """Every schema inside a schema and behind its references, itself first, each once."""
     if isinstance(node, list):
         for item in node:
-            yield from _schemas(item)
-    if not isinstance(node, Mapping):
+            yield from _schemas(item, root, seen)
+    if not isinstance(node, Mapping) or id(node) in seen:
         return
+    seen.add(id(node))
     yield node
-    for key, value in node.items():
-        if key in SCHEMA_MAPS and isinstance(value, Mapping):
-            for inner in value.values():
-                yield from _schemas(inner)
-        elif key not in DATA:
-            yield from _schemas(value)
+    inner = [node[key] for key in SCHEMA_PARTS if key in node]
+    inner += [list(node[key].values()) for key in SCHEMA_MAPS if isinstance(node.get(key), Mapping)]
+    if isinstance(node.get("$ref"), str):
+        inner.append(referenced(node["$ref"], root))
+    yield from _schemas(inner, root, seen)

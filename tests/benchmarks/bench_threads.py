@@ -45,7 +45,7 @@ def measure(n_threads: int, n_threads_batch: int) -> dict[str, float]:
 
     engine = Engine(resolve_model("smollm2"), n_ctx=1024, n_threads=n_threads, n_threads_batch=n_threads_batch)
     engine.evaluate([5000] * 8)
-    engine.clear()
+    engine.keep(0)
     done, began = 0, time.perf_counter()
     while done < PROMPT_TOKENS and time.perf_counter() - began < LONGEST_SECONDS:
         engine.evaluate([(token * 37) % 40000 + 100 for token in range(done, done + PROMPT_CHUNK)])

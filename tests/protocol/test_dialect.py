@@ -10,22 +10,27 @@ from react_text.tools import Tool
 TOOL = Tool("add", "Add two numbers", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
 
 
-def written(**changes: str) -> str:
-    """A whole dialect file; a change set to "" leaves that line or section out."""
-    labels = {label: label.title() for label in LABELS} | {"input": "Action Input", "final": "Final Answer"}
-    bodies = {
-        "system": "Tools: {tools}",
-        "call thought": "I use {tool}.",
-        "answer thought": "I know.",
-        "observation": "Observation: {content}",
-        "observation of one of several": "Observation of {tool}: {content}",
-        "correction": "Wrong: {fault}",
-        "repeated": "Again.",
-        "answer now": "Answer.",
-    }
-    head = [f"{key}: {value}" for key, value in (labels | changes).items() if key in LABELS and value]
-    parts = [f"## {key}\n\n{changes.get(key, body)}" for key, body in bodies.items() if changes.get(key, body)]
-    return "\n".join([*head, "", *parts])
+SETTINGS = {label: label.title() for label in LABELS} | {"input": "Action Input", "final": "Final Answer"}
+BODIES = {
+    "system": "Tools: {tools}",
+    "call thought": "I use {tool}.",
+    "answer thought": "I know.",
+    "observation": "Observation: {content}",
+    "observation of one of several": "Observation of {tool}: {content}",
+    "correction": "Wrong: {fault}",
+    "repeated": "Again.",
+    "answer now": "Answer.",
+}
+
+
+def written(settings: dict[str, str] = SETTINGS, bodies: dict[str, str] = BODIES) -> str:
+    """A whole dialect file."""
+    head = [f"{key}: {value}" for key, value in settings.items()]
+    return "\n".join([*head, "", *(f"## {key}\n\n{body}" for key, body in bodies.items())])
+
+
+def without(whole: dict[str, str], key: str) -> dict[str, str]:
+    return {name: value for name, value in whole.items() if name != key}
 
 
 @pytest.mark.parametrize("name", dialect_names())
@@ -55,13 +60,13 @@ def test_braces_in_a_value_are_not_taken_for_placeholders():
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_missing_section_is_named(section):
     with pytest.raises(DialectError, match=f"no section '## {section}'"):
-        read_dialect(written(**{section: ""}), "own")
+        read_dialect(written(bodies=without(BODIES, section)), "own")
 
 
 @pytest.mark.parametrize("label", LABELS)
 def test_a_missing_label_is_named(label):
     with pytest.raises(DialectError, match=f"no line '{label}: LABEL'"):
-        read_dialect(written(**{label: ""}), "own")
+        read_dialect(written(settings=without(SETTINGS, label)), "own")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +79,7 @@ def test_a_missing_label_is_named(label):
 )
 def test_a_wrong_placeholder_is_named(section, body, message):
     with pytest.raises(DialectError, match=message):
-        read_dialect(written(**{section: body}), "own")
+        read_dialect(written(bodies=BODIES | {section: body}), "own")
 
 
 def test_an_unknown_section_is_named():
