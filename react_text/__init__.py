@@ -2,15 +2,21 @@
 
 `Agent` answers questions with a model and tools; `tool` makes a tool of a typed function; `parse` and `parse_message`
 read what a model wrote. Backends: `LlamaCpp` (a GGUF in process) and `Scripted` (a model played by a script).
+
+Each name is loaded from its module when it is first used, so that importing the package costs next to nothing.
 """
 
-from react_text.agent import Agent
-from react_text.backends.llama_cpp import LlamaCpp
-from react_text.backends.scripted import Scripted
-from react_text.messages import Call, Fault, Observation, Turn, Usage
-from react_text.parsing import parse, parse_message
-from react_text.toolbox import Toolbox
-from react_text.tools import Example, Tool, tool
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from react_text.agent import Agent
+    from react_text.backends.llama_cpp import LlamaCpp
+    from react_text.backends.scripted import Scripted
+    from react_text.messages import Call, Fault, Observation, Turn, Usage
+    from react_text.parsing import parse, parse_message
+    from react_text.toolbox import Toolbox
+    from react_text.tools import Example, Tool, tool
 
 __version__ = "0.1.0"
 __all__ = [
@@ -29,3 +35,31 @@ __all__ = [
     "parse_message",
     "tool",
 ]
+_HOMES = {
+    "Agent": "agent",
+    "LlamaCpp": "backends.llama_cpp",
+    "Scripted": "backends.scripted",
+    "Call": "messages",
+    "Fault": "messages",
+    "Observation": "messages",
+    "Turn": "messages",
+    "Usage": "messages",
+    "parse": "parsing",
+    "parse_message": "parsing",
+    "Toolbox": "toolbox",
+    "Example": "tools",
+    "Tool": "tools",
+    "tool": "tools",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'react_text' has no attribute {name!r}")
+    value = getattr(import_module(f"react_text.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -111,15 +111,16 @@ def run(question: str, model: str, tools_path: Path | None, as_json: bool, confi
     from react_text.trace import Trace
 
     tools = load_tools(tools_path) if tools_path else ()
-    trace = Trace(Console(), Console(stderr=True))
+    stdout = sys.stdout
+    trace = Trace(Console(file=stdout), Console(stderr=True))
     sampling = Sampling(**{name: options.pop(name) for name in ("temperature", "top_p", "min_p", "seed")})
     backend = _load(model, options, trace)
     agent = Agent(backend, tools, sampling=sampling, confirm=_confirm if confirm else None, **options)
     result = None
-    with _cancel_on_interrupt(agent.cancel):
+    with _cancel_on_interrupt(agent.cancel), redirect_stdout(sys.stderr):  # a tool may print
         for event in agent.stream(question):
             if as_json:
-                click.echo(json.dumps(event_dict(event), ensure_ascii=False, default=str))
+                click.echo(json.dumps(event_dict(event), ensure_ascii=False, default=str), file=stdout)
             else:
                 trace.show(event)
             if isinstance(event, Finished):

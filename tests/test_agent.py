@@ -182,10 +182,10 @@ def test_the_token_budget_ends_a_run():
 
 
 def test_the_time_budget_ends_a_run_in_the_middle_of_a_reply():
-    model = Scripted(["Thought: " + "and then " * 100_000])
-    result = Agent(model, [add], time_budget=0.05, max_tokens=10**6).run("Count")
-    assert result.stop_reason in ("time_budget", "stuck")
-    assert result.usage.generated < 100_000
+    model = Scripted([final(" ".join(f"word{n}" for n in range(200_000)))])
+    result = Agent(model, [add], time_budget=0.2, max_tokens=10**6).run("Count")
+    assert result.stop_reason == "time_budget"
+    assert 0 < result.usage.generated < 200_000
 
 
 def test_a_reply_without_a_label_is_stopped_as_a_runaway():

@@ -34,7 +34,7 @@ def test_the_public_names_are_these():
 
 def test_importing_the_package_loads_nothing_heavy():
     heavy = ["llama_cpp", "numpy", "jinja2", "rich", "pydantic", "jsonschema", "tenacity", "docstring_parser", "click"]
-    code = f"import react_text, sys; print([name for name in {heavy} if name in sys.modules])"
+    code = f"from react_text import *; import sys; print([name for name in {heavy} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
 
@@ -42,9 +42,10 @@ def test_importing_the_package_loads_nothing_heavy():
 def test_a_missing_engine_is_answered_with_the_install_line():
     code = (
         "import sys; sys.modules['llama_cpp'] = None\n"
-        "import react_text\n"
-        "try: react_text.LlamaCpp('model.gguf')\n"
-        "except react_text.errors.MissingExtra as error: print(error)"
+        "from react_text import LlamaCpp; from react_text.errors import MissingExtra\n"
+        "from react_text.models import resolve_model\n"
+        "try: LlamaCpp(resolve_model('smollm2'))\n"
+        "except MissingExtra as error: print(error)"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'react-text[local]'" in out.stdout

@@ -39,6 +39,9 @@ PROMPT_CHUNK = 128
 """Prompt tokens per evaluation: small enough to report progress and to be cancelled, large enough to be quick."""
 
 DEFAULT_CONTEXT = 4096
+LARGEST_CONTEXT = 2**31 - 1
+MOST_THREADS = 512
+"""ggml ends the process above this."""
 
 _recent_log: deque[str] = deque(maxlen=200)
 _interrupts: list[BaseException] = []
@@ -132,9 +135,9 @@ class Engine:
         on_load: Callable[[float], None] | None = None,
     ) -> None:
         check_gguf(path)
-        for name, value in (("n_ctx", n_ctx), ("n_threads", n_threads), ("n_threads_batch", n_threads_batch)):
-            if value is not None and value < 1:
-                raise BackendError(f"{name} is {value}; it must be at least 1.")
+        _check_setting("n_ctx", n_ctx, LARGEST_CONTEXT)
+        _check_setting("n_threads", n_threads, MOST_THREADS)
+        _check_setting("n_threads_batch", n_threads_batch, MOST_THREADS)
         self._lib = library()
         self._handles = _Handles(self._lib)
         # at exit the operating system takes the memory back, and the C library may be half gone by then
@@ -292,6 +295,11 @@ class Engine:
     def close(self) -> None:
         """Free the model. Calling it twice does nothing."""
         self._handles.free()
+
+
+def _check_setting(name: str, value: int | None, most: int) -> None:
+    if value is not None and not 1 <= value <= most:
+        raise BackendError(f"{name} is {value}; it must be between 1 and {most}.")
 
 
 def _physical_memory() -> int | None:

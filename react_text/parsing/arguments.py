@@ -49,10 +49,16 @@ _PROSE_AFTER = re.compile(
 _CODE = re.compile(r"[=(){};]|^\s*(?:#|//|SELECT|def|import|for|while|if)\b", re.IGNORECASE | re.MULTILINE)
 
 
+def is_empty(text: str) -> bool:
+    """Whether an input is blank, or a word that says there is none."""
+    inner = text.strip()
+    return not inner or (len(inner) < 80 and _EMPTY.fullmatch(inner) is not None)
+
+
 def read_arguments(text: str, tool: Tool | None) -> ArgumentsRead:
     """The arguments in `text`, read for `tool` (None: a tool nobody offered)."""
     inner = text.strip()
-    if not inner or _EMPTY.fullmatch(inner):
+    if is_empty(inner):
         return _no_input(inner, tool)
     if inner[0] in "`~" and (fenced := unfenced(inner)):
         json_like = inner[fence_body(inner, 0) :].lstrip()
@@ -93,7 +99,9 @@ def _fenced(body: str, closed: bool, rest: str, whole: str, tool: Tool | None) -
     inner = body.strip()
     if not closed:
         return ArgumentsRead(None, repairs, "truncated", complete=False)
-    if not inner or _EMPTY.fullmatch(inner):
+    if inner[:1] == "{":
+        return replace(read := _object(inner, tool), repairs=repairs + read.repairs)
+    if is_empty(inner):
         read = _no_input(inner, tool)
     elif "\n" not in inner and (quoted := unquoted(inner)) and quoted.closed:
         read = _quoted(quoted.text, quoted.rest, inner, tool)

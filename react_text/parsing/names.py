@@ -54,7 +54,9 @@ def plain(name: str) -> str:
 
 def is_no_tool(written: str) -> bool:
     """Whether the action line says that no tool is wanted (`None`, `N/A`, `no tool needed`)."""
-    return len(written) <= LONGEST_NAME and _NO_TOOL.fullmatch(written.strip(_WRAPS)) is not None
+    return len(written) <= LONGEST_NAME and any(
+        _NO_TOOL.fullmatch(form) for form in (written.strip(), written.strip(_WRAPS), written.strip(_WRAPS) + ")")
+    )
 
 
 def is_answer(written: str) -> bool:
@@ -79,7 +81,8 @@ def resolve_name(written: str, tools: Sequence[Tool], *, loose: bool = False) ->
             return NameRead(tool, written)
     if not tools or len(written) > LONGEST_NAME:
         return NameRead(None, written)
-    cleaned = _TOKEN.sub("", written.replace("\\_", "_")).strip(_WRAPS)
+    unescaped = written.replace("\\_", "_")
+    cleaned = (_TOKEN.sub("", unescaped).strip() or unescaped).strip(_WRAPS)
     for name, find in _STEPS:
         found = {tool.name: tool for tool in find(cleaned, tools)} if cleaned else {}
         if len(found) == 1:

@@ -56,6 +56,11 @@ def parse(
     return _Reading(text, offered, finish_reason == "length", loose_names).turn(finish_reason)
 
 
+def is_decided(text: str, tools: Sequence[Tool]) -> bool:
+    """Whether nothing that may follow `text` could change the calls of its turn."""
+    return _Reading(text, tools, False, False).is_decided()
+
+
 class _Reading:
     """One text on its way to a turn: what is shared by the ways to read it."""
 
@@ -84,6 +89,21 @@ class _Reading:
         if reasoning.inside and not reasoning.closed and not self._ends_the_block(turn, division):
             return replace(turn, kind="none", calls=(), final=None, fault=fault("truncated", self.tools))
         return turn
+
+    def is_decided(self) -> bool:
+        """See the function of the same name."""
+        reasoning = find_reasoning(self.text, header_end(self.text))
+        start, end = self._inside_fence(reasoning.start, reasoning.end)
+        if reasoning.inside or start != reasoning.start:
+            return False
+        division = divide(self.text, start, end, self.tools)
+        kinds = [section.kind for section in division.sections]
+        if not {"action", "final"} & set(kinds) or self._native_first(division):
+            return False
+        if division.stop in ("observation", "role", "chat_token", "next_turn"):
+            return True
+        turn = self._labelled(division, reasoning)
+        return kinds[-1] == "final" and turn.kind == "action"
 
     def _note(self, name: str, start: int, stop: int, after: str = "") -> None:
         self.repairs.append(Repair(name, self.text[start:stop][:SNIPPET], after, (start, stop)))

@@ -148,6 +148,8 @@ class _Divider:
             return self._role(label, current)
         if kind == "input" and current.kind == "input":
             return ""
+        if kind == "final" and current.kind == "action" and not self.text[current.start : label.start].strip():
+            self.sections.pop()
         self._open(
             "final"
             if kind == "final"

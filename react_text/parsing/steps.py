@@ -9,7 +9,7 @@ from typing import Any
 
 from react_text.messages import Call, Fault, Repair
 from react_text.parsing.align import ENVELOPES, NAME_KEYS, align
-from react_text.parsing.arguments import ArgumentsRead, read_arguments
+from react_text.parsing.arguments import ArgumentsRead, is_empty, read_arguments
 from react_text.parsing.echoes import echoed_blob
 from react_text.parsing.hints import fault, invalid_arguments
 from react_text.parsing.jsonish import SNIPPET, read_value
@@ -17,6 +17,7 @@ from react_text.parsing.names import is_answer, is_echo, is_no_tool, plain, reso
 from react_text.parsing.pairs import read_call_arguments
 from react_text.parsing.sections import Section
 from react_text.parsing.wrappers import fence_body, unfenced, unquoted
+from react_text.schema import first_problem
 from react_text.tools import Tool
 
 
@@ -93,9 +94,10 @@ def _call(written: Written, tool: Tool | None, name: str, step: Step, tools: Seq
     step.closed, step.bare = read.closed, read.bare
     if read.arguments is None:
         call = Call("", name, {})
-        step.fault = fault(read.fault or "unreadable_arguments", tools, tool=tool, call=call)
         if read.fault == "invalid_arguments" and tool is not None:
-            step.fault = invalid_arguments(f"{tool.name} takes other arguments than these.", tool, call)
+            step.fault = invalid_arguments(first_problem({"input": written.input}, tool.parameters) or "", tool, call)
+        else:
+            step.fault = fault(read.fault or "unreadable_arguments", tools, tool=tool, call=call)
         return step
     if tool is None:
         step.call = Call("", name, read.arguments)
@@ -152,7 +154,7 @@ def _answer(written: Written, step: Step, tools: Sequence[Tool]) -> Step:
 
 def _written(name: str, given: str | None, tools: Sequence[Tool]) -> Written:
     """The name and the input out of an action section that may hold both."""
-    bare = given is None or not given.strip()
+    bare = given is None or is_empty(given)
     inside = unfenced(name) if name[:2] in ("``", "~~") else None
     inner = inside.text.strip() if inside else name
     if inside and name[fence_body(name, 0) :].lstrip()[:1] in ("{", "["):
@@ -216,7 +218,7 @@ def _bracket_call(call: re.Match[str]) -> Written | None:
         if not head.endswith(_PARTNER[bracket]):
             return None
         inner = head[:-1]
-    return Written(name, inner, note, is_call=bracket == "(")
+    return Written(name, inner, note, is_call=True)
 
 
 def read_envelope(text: str) -> Written | None:

@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -241,6 +242,16 @@ def test_a_cancelled_reply_leaves_a_cache_that_is_right(smollm2: LlamaCpp) -> No
     assert again.usage.evaluated == 1
 
 
+def test_an_interrupt_between_a_computation_and_its_note_costs_a_token_and_no_more(smollm2: LlamaCpp) -> None:
+    smollm2.reset()
+    request = Request([SYSTEM, *QUESTION], max_tokens=8)
+    fresh = reply(smollm2, request).text
+    smollm2._engine.cached.pop()
+    assert reply(smollm2, request).text == fresh
+    smollm2._engine.cached.append(7)
+    assert reply(smollm2, request).text == fresh
+
+
 # --- grammar ---------------------------------------------------------------------------------------------------------
 
 CALLS = r"""
@@ -338,14 +349,30 @@ def test_a_closed_model_says_so() -> None:
             use()
 
 
+def test_a_dropped_model_is_freed_without_being_closed() -> None:
+    model = LlamaCpp(resolve_model("smollm2"), n_ctx=64)
+    list(model.stream(Request(QUESTION, max_tokens=1, grammar="root ::= [a-z]+")))
+    engine = weakref.ref(model._engine)
+    del model
+    assert engine() is None
+
+
+def test_the_smallest_context_is_an_overflow_and_no_crash() -> None:
+    with LlamaCpp(resolve_model("smollm2"), n_ctx=1) as model, pytest.raises(ContextOverflow):
+        list(model.stream(Request(QUESTION)))
+
+
 def test_a_token_outside_the_vocabulary_is_refused(smollm2: LlamaCpp) -> None:
     for token in (-1, 10**6):
         with pytest.raises(BackendError, match="outside the vocabulary"):
             smollm2.piece(token)
 
 
-@pytest.mark.parametrize(("setting", "value"), [("n_ctx", 0), ("n_threads", -1), ("n_threads_batch", 0)])
-def test_a_setting_below_one_is_refused(setting: str, value: int) -> None:
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("n_ctx", 0), ("n_ctx", 2**40), ("n_threads", -1), ("n_threads", 10**6), ("n_threads_batch", 0)],
+)
+def test_a_setting_out_of_range_is_refused(setting: str, value: int) -> None:
     with pytest.raises(BackendError, match=f"{setting} is {value}"):
         LlamaCpp(resolve_model("smollm2"), **{setting: value})
 

@@ -82,7 +82,8 @@ TOOLS = st.builds(
 @cache
 def bytes_of(model) -> dict[int, int]:
     """Token id by the single byte it stands for."""
-    return {piece[0]: token for token, piece in enumerate(model._engine.pieces) if len(piece) == 1}
+    pieces = (model._engine.piece(token) for token in range(model._engine.vocabulary_size))
+    return {piece[0]: token for token, piece in enumerate(pieces) if len(piece) == 1}
 
 
 def accepts(model, grammar: str, text: str) -> bool:
