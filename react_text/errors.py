@@ -8,7 +8,9 @@
     ├── GrammarError (ValueError)           a grammar that the engine would not take
     ├── BackendError                        a model or an endpoint did not answer
     │   ├── ModelFileError                  a GGUF that is missing, broken or of an unknown architecture
-    │   └── ContextOverflow                 the prompt does not fit the context window
+    │   ├── ContextOverflow                 the prompt does not fit the context window
+    │   └── EndpointError                   an endpoint was not reached, refused, or broke off
+    │       └── ToolsRefused                the endpoint takes no tools for this model
     └── ToolUnavailable                     raised *by* a tool whose own dependency is down
 
 Each message is one sentence for a person: what was given, what was wanted, what to do.
@@ -71,6 +73,38 @@ class ContextOverflow(BackendError):
         )
         self.prompt_tokens = prompt_tokens
         self.context_length = context_length
+
+
+class EndpointError(BackendError):
+    """An endpoint was not reached, refused, or broke off.
+
+    `reason` is a key of `endpoint_errors.REASONS`, `status` the HTTP status or None where no answer came, and
+    `retry_after` the seconds the endpoint asked to wait. `partial` is the text of the reply that had arrived, `body`
+    what the server said, as an `endpoint_errors.ErrorBody`.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str,
+        status: int | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        partial: str = "",
+        body: object = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, retryable=retryable, hint=hint)
+        self.reason = reason
+        self.status = status
+        self.retry_after = retry_after
+        self.partial = partial
+        self.body = body
+
+
+class ToolsRefused(EndpointError):
+    """The endpoint, or the model behind it, takes no tools: the same turn can be asked as text."""
 
 
 class ToolUnavailable(ReactTextError):

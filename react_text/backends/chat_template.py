@@ -11,10 +11,14 @@ import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from react_text.errors import BackendError
 from react_text.messages import Message
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 JOINT = "\n\n"
 """Between two contents that share one turn."""
@@ -57,22 +61,16 @@ class ChatTemplate:
     """
 
     def __init__(self, source: str, *, bos: str = "", eos: str = "", options: Mapping[str, Any] | None = None) -> None:
-        import jinja2
-        from jinja2.ext import loopcontrols
-        from jinja2.sandbox import ImmutableSandboxedEnvironment
+        from jinja2 import TemplateError
 
-        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
-        environment.filters["tojson"] = _to_json
-        environment.globals["raise_exception"] = _raise
-        environment.globals["strftime_now"] = _now
         try:
-            self._template = environment.from_string(source)
-        except jinja2.TemplateError as error:
+            self._template = _environment().from_string(source)
+        except TemplateError as error:
             raise BackendError(
                 f"The model's chat template does not compile: {error}.",
                 hint="Pass chat_template= with a working template.",
             ) from error
-        self._names = {"bos_token": bos, "eos_token": eos, **(options or {})}
+        self._names = {"bos_token": bos, "eos_token": eos, "tools": None, "documents": None, **(options or {})}
 
     def render(self, messages: Sequence[Message]) -> tuple[Piece, ...]:
         """The prompt that opens the assistant's next turn.
@@ -201,6 +199,31 @@ SHAPES: tuple[tuple[Adaptation, ...], ...] = (
 )
 """The shapes a conversation is offered to a template in, from the least changed on. The order keeps a growing
 conversation's earlier turns as they were: a shape that fails once fails for every longer conversation too."""
+
+
+@lru_cache(maxsize=1)
+def _environment() -> ImmutableSandboxedEnvironment:
+    """Jinja as chat templates expect it: the settings and names that transformers gives them."""
+    from jinja2 import nodes
+    from jinja2.ext import Extension, loopcontrols
+    from jinja2.parser import Parser
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Generation(Extension):
+        """`{% generation %}` marks what a model was trained to write; for rendering it is nothing but its contents."""
+
+        tags = {"generation"}  # noqa: RUF012
+
+        def parse(self, parser: Parser) -> list[nodes.Node]:
+            next(parser.stream)
+            return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, Generation]
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals |= {"raise_exception": _raise, "strftime_now": _now}
+    return environment
 
 
 def _to_json(value: Any, indent: int | None = None, **_options: Any) -> str:

@@ -138,11 +138,11 @@ def _names_tool(key: str, value: Any, tool: Tool) -> bool:
 
 
 def _has_float(value: Any) -> bool:
-    if type(value) is dict:
-        return any([_has_float(inner) for inner in value.values()])
-    if type(value) is list:
-        return any([_has_float(inner) for inner in value])
-    return isinstance(value, float)
+    for inner in value.values() if type(value) is dict else value:
+        kind = type(inner)
+        if kind is float or kind is WrittenFloat or ((kind is dict or kind is list) and _has_float(inner)):
+            return True
+    return False
 
 
 class _Walk:
@@ -237,10 +237,8 @@ class _Walk:
                 self._note("decoded_text", value, read.value)
                 return self.value(read.value, schema)
             return value
-        if (
-            value is None
-            or (isinstance(value, str)
-            and (not value.strip() or any(mark in value for mark in ",;\n|，、")))
+        if value is None or (
+            isinstance(value, str) and (not value.strip() or any(mark in value for mark in ",;\n|，、"))
         ):
             return value
         items = schema.get("items")
@@ -267,10 +265,8 @@ class _Walk:
             result = value.written if isinstance(value, WrittenFloat) else repr(value)
         elif types:
             result = coerce(result, schema, self.root)
-        if (
-            (type(result) is not type(value)
-            and not isinstance(value, WrittenFloat))
-            or type(result) is str is not type(value)
+        if (type(result) is not type(value) and not isinstance(value, WrittenFloat)) or type(result) is str is not type(
+            value
         ):
             self._note("type", value, result)
         allowed = schema.get("enum")

@@ -11,7 +11,7 @@ from typing import Any
 
 from react_text.messages import Repair
 from react_text.parsing.align import only_parameter, takes_text
-from react_text.parsing.jsonish import SNIPPET, read_value
+from react_text.parsing.jsonish import SNIPPET, ValueRead, read_value
 from react_text.parsing.pairs import is_only_text, read_call, read_call_arguments, read_pairs
 from react_text.parsing.scalars import read_scalar
 from react_text.parsing.wrappers import fence_body, unfenced, unquoted
@@ -46,6 +46,8 @@ _PROSE_AFTER = re.compile(
     r"It)\b"
     r"[^={}();<>\n]*(?:[.!?:…]|\Z)"
 )
+_LANGUAGE_WORD = re.compile(r"json5?:?\s*(?=\{)", re.IGNORECASE)
+_POSITIONAL = re.compile(r"(\"[^\"\n]*\"|'[^'\n]*')\s*,")
 _CODE = re.compile(r"[=(){};]|^\s*(?:#|//|SELECT|def|import|for|while|if)\b", re.IGNORECASE | re.MULTILINE)
 
 
@@ -55,24 +57,30 @@ def is_empty(text: str) -> bool:
     return not inner or (len(inner) < 80 and _EMPTY.fullmatch(inner) is not None)
 
 
-def read_arguments(text: str, tool: Tool | None) -> ArgumentsRead:
-    """The arguments in `text`, read for `tool` (None: a tool nobody offered)."""
+def read_arguments(text: str, tool: Tool | None, known: ValueRead | None = None) -> ArgumentsRead:
+    """The arguments in `text`, read for `tool` (None: a tool nobody offered).
+
+    `known` is the object that `text` begins with, where it was read before; its `end` counts from its own start.
+    """
     inner = text.strip()
     if is_empty(inner):
         return _no_input(inner, tool)
     if inner[0] in "`~" and (fenced := unfenced(inner)):
         json_like = inner[fence_body(inner, 0) :].lstrip()
         if json_like[:1] == "{" or (json_like[:1] == "[" and json_like[1:].lstrip()[:1] == "{"):
-            read = _object(json_like, tool) if json_like[0] == "{" else _array(json_like.rstrip("`~ \n"), tool)
+            read = _object(json_like, tool, known) if json_like[0] == "{" else _array(json_like.rstrip("`~ \n"), tool)
             if read is not None:
                 return replace(read, repairs=(_note("fenced_input", inner), *read.repairs))
         return _fenced(fenced.text, fenced.closed, fenced.rest, inner, tool)
     if inner[0] == "{":
-        return _object(inner, tool)
+        return _object(inner, tool, known)
     if inner[0] == "[" and (read := _array(inner, tool)):
         return read
     if tool is not None and (read := _named(inner, tool)):
         return read
+    if language := _LANGUAGE_WORD.match(inner):
+        read = _object(inner[language.end() :], tool)
+        return replace(read, repairs=(_note("language_word", inner), *read.repairs))
     quoted = unquoted(inner)
     if quoted is None:
         return _bare(inner, tool)
@@ -110,8 +118,8 @@ def _fenced(body: str, closed: bool, rest: str, whole: str, tool: Tool | None) -
     return replace(read, repairs=repairs + read.repairs, bare=False)
 
 
-def _object(text: str, tool: Tool | None) -> ArgumentsRead:
-    read = read_value(text)
+def _object(text: str, tool: Tool | None, known: ValueRead | None = None) -> ArgumentsRead:
+    read = known or read_value(text)
     if not read.complete:
         return ArgumentsRead(None, read.repairs, "truncated", complete=False)
     if not read.readable or not isinstance(read.value, dict):
@@ -212,6 +220,8 @@ def _bare(text: str, tool: Tool | None, *, fenced: bool = False) -> ArgumentsRea
     note = _note("bare_input", text, name)
     if takes_text(schema):
         prose = None if fenced else _PROSE_AFTER.search(text)
+        if not fenced and _holds_more(text, tool):
+            return ArgumentsRead(None, (note,), "ambiguous_arguments")
         if prose and not _CODE.search(text[: prose.start()]):
             return ArgumentsRead(None, (note,), "ambiguous_arguments")
         return ArgumentsRead({name: text}, (note,), bare=True)
@@ -219,3 +229,14 @@ def _bare(text: str, tool: Tool | None, *, fenced: bool = False) -> ArgumentsRea
     if scalar is not None and len(declared_properties(tool.parameters, tool.parameters)[0]) == 1:
         return ArgumentsRead({name: scalar.value}, (note,), bare=True)
     return ArgumentsRead(None, fault="unreadable_arguments")
+
+
+def _holds_more(text: str, tool: Tool) -> bool:
+    """Whether a text for one argument holds named arguments, or several values one after another."""
+    properties, _ = declared_properties(tool.parameters, tool.parameters)
+    names = "|".join(re.escape(name) for name in properties)
+    if "{" in text and re.search(rf"\{{\s*[\"']?(?:{names})[\"']?\s*:", text):
+        return True
+    if text[0] == "<" and re.match(rf"<(?:{names})>", text):
+        return True
+    return len(properties) > 1 and _POSITIONAL.match(text) is not None

@@ -7,12 +7,11 @@ Each reader takes a text and an offset and says what it read and where that ende
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
-
-import regex
 
 from react_text.messages import Repair
 from react_text.parsing.families import CHILD, CLOSES, CONTROL, OPENERS, OTHER_VOICE, Family
@@ -20,17 +19,19 @@ from react_text.parsing.pycall import HEAD, PythonCall, read_python_call
 from react_text.parsing.shapes import ARGUMENT_KEYS, Offered, WrittenCall, calls_in
 from react_text.parsing.values import ValueRead, read_value
 
-LEAD_IN = regex.compile(r"(?:\s|```(?:json|xml|python|tool_code)?(?=[\s{\[])|(?:json|tool_code)(?=\s*[{\[]))*")
-BETWEEN = regex.compile(r"(?:[\s,;\[\]})]|\.json\b|```(?:json)?)*")
-RUN_CLOSERS = regex.compile(rf"(?:\s|```|{CLOSES})*")
+LEAD_IN = re.compile(r"(?:\s|```(?:json|xml|python|tool_code)?(?=[\s{\[])|(?:json|tool_code)(?=\s*[{\[]))*")
+BETWEEN = re.compile(r"(?:[\s,;\[\]})]|\.json\b|```(?:json)?)*")
+RUN_CLOSERS = re.compile(rf"(?:\s|```|{CLOSES})*")
 ENDS = rf"{CLOSES}|{CONTROL}|{OTHER_VOICE}|\n[ \t]*```|<tool_calls?>|\[TOOL_CALLS\]|<function="
-END = regex.compile(ENDS)
-END_OUTSIDE_STRINGS = regex.compile(rf'"(?:[^"\\]|\\.)*+"|(?P<end>{ENDS})', regex.DOTALL)
-DELIMITED = regex.compile(r"<\|\"\|>(?P<text>.*?)<\|\"\|>|<escape>(?P<text>.*?)</?escape>", regex.DOTALL)
-END_OUTSIDE_DELIMITERS = regex.compile(rf"{DELIMITED.pattern}|(?P<end>{ENDS})", regex.DOTALL)
-CHILD_TAG = regex.compile(CHILD)
+END = re.compile(ENDS)
+END_OUTSIDE_STRINGS = re.compile(rf'"[^"\\]*(?:\\.[^"\\]*)*"|(?P<end>{ENDS})', re.DOTALL)
+DELIMITED = re.compile(r"<\|\"\|>(.*?)<\|\"\|>|<escape>(.*?)</?escape>", re.DOTALL)
+END_OUTSIDE_DELIMITERS = re.compile(rf"{DELIMITED.pattern}|(?P<end>{ENDS})", re.DOTALL)
+LIST_OF_OBJECTS = re.compile(r"\[\s*\{")
+EXTRA_CLOSERS = re.compile(r"[\s\]})]*")
+CHILD_TAG = re.compile(CHILD)
 WRAPPER_TAGS = frozenset({"args", "arguments", "parameters", "params", "input", "tool_input"})
-CALL_OPENERS = "|".join(f"(?:{opener})" for opener in OPENERS[:-3])
+CALL_OPENERS = "|".join("(?:" + opener.replace("?P<name>", "?:") + ")" for opener in OPENERS[:-3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class Json:
     cut: bool = False
     open: bool = False
     readable: bool = True
+    closed: bool = True
     closers: str = ""
 
     def list_open(self, *, inside: bool) -> bool:
@@ -75,19 +77,44 @@ class Json:
         return False
 
 
+WINDOWS = (2_000, 30_000, 500_000)
+"""How far ahead a value is looked for, step by step, so that many short values cost no more than one long one."""
+
+
 def read_json(text: str, start: int) -> Json:
     """The object or list at `start`, ended at the latest by a mark that stands outside its strings."""
-    read = read_value(text, start)
-    best = _json(read, read.end, len(text), text, start)
-    if best.readable and not best.cut and (read.closed or read.end == len(text) or END.match(text, read.end)):
-        return best
-    for limit in _limits(text, start):
-        if limit < len(text):
-            read = read_value(text[start:limit] + "\n")
-            result = _json(read, min(start + read.end, limit), limit, text, start)
-            if result.readable and not result.cut:
-                return result
-    return best
+    result = Json(None, start, readable=False)
+    for window in (*WINDOWS, len(text)):
+        stop = min(start + window, len(text))
+        mark = _end_mark(text, start, stop)
+        result = _bounded(text, start, stop if mark is None else mark)
+        if result.readable and not result.cut and (result.closed or mark is not None or stop == len(text)):
+            return result
+        if mark is not None:
+            first = END.search(text, start, mark)
+            inside = first and _bounded(text, start, first.start())
+            if inside and inside.readable and not inside.cut:
+                return inside
+        paragraph = text.find("\n\n", start, stop if mark is None else mark)
+        if paragraph > 0:
+            before = _bounded(text, start, paragraph)
+            if before.readable and not before.cut:
+                return before
+        if stop == len(text):
+            break
+    return result
+
+
+def _end_mark(text: str, start: int, stop: int) -> int | None:
+    found = END_OUTSIDE_STRINGS.finditer(text, start, stop)
+    return next((match.start() for match in found if match["end"] is not None), None)
+
+
+def _bounded(text: str, start: int, limit: int) -> Json:
+    """The value at `start`, as if the text ended at `limit`; only its real end can cut a value."""
+    bounded = limit < len(text)
+    read = read_value(text[start:limit] + "\n" if bounded else text[start:])
+    return _json(read, min(start + read.end, limit), limit, text, start)
 
 
 def _json(read: ValueRead, end: int, limit: int, text: str, start: int) -> Json:
@@ -100,21 +127,10 @@ def _json(read: ValueRead, end: int, limit: int, text: str, start: int) -> Json:
         read.repairs,
         cut=not read.complete or dangling,
         open=not read.closed and at_end,
+        closed=read.closed,
         closers=closers,
         readable=read.readable and isinstance(read.value, (dict, list)),
     )
-
-
-def _limits(text: str, start: int) -> Iterator[int]:
-    """Where the value at `start` may end: the first mark outside strings, or the first at all, or the text's end."""
-    outside = next((match.start() for match in END_OUTSIDE_STRINGS.finditer(text, start) if match["end"]), len(text))
-    yield outside
-    first = END.search(text, start, outside)
-    if first is not None:
-        yield first.start()
-    paragraph = text.find("\n\n", start, outside)
-    if paragraph > 0:
-        yield paragraph
 
 
 def read_run(text: str, start: int, offered: Offered) -> Body | None:
@@ -172,27 +188,27 @@ def read_named(text: str, start: int, name: str, family: Family, offered: Offere
     `ended` says that the model ended its text itself, so that bare text up to the end is whole. Where the text ends
     after the name, only an offered one is known to be whole.
     """
-    closes = _pattern(family.closes.replace("{name}", regex.escape(name))) if family.closes else None
+    closes = _pattern(family.closes.replace("{name}", re.escape(name))) if family.closes else None
     lead_in = LEAD_IN.match(text, start)
     at = lead_in.end() if lead_in else start
     if family.form == "braces":
         return _read_braces(text, at, name)
-    if text[at : at + 1] == "{" or regex.compile(r"\[\s*\{").match(text, at):
+    if text[at : at + 1] == "{" or LIST_OF_OBJECTS.match(text, at):
         return _read_object(text, at, name)
     if at >= len(text):
         whole = text[start - 1] == ">" or family.name == "glm"
         return Body((WrittenCall(name, {}, open=True, cut=not (whole and offered(name))),), at)
     if family.key:
-        as_tags = CHILD_TAG.match(text, at) is not None and not regex.compile(family.key).match(text, at)
+        as_tags = CHILD_TAG.match(text, at) is not None and not _pattern(family.key).match(text, at)
         shaped = replace(family, key=CHILD, value_end="</{key}>") if as_tags else family
         body = _read_marked(text, start, name, shaped, closes)
         if body is not None:
             return body
-    closed = closes.search(text, start) if closes is not None else None
-    if closed is not None and not text[start : closed.start()].strip():
+    if closes is not None and (closed := closes.match(text, at)):
         return Body((WrittenCall(name, {}),), _after(text, closed.end()))
     if not family.bare:
         return None
+    closed = closes.search(text, start) if closes is not None else None
     end = closed.start() if closed is not None else len(text)
     call = WrittenCall(name, text[start:end].strip(), cut=closed is None and not ended)
     return Body((call,), _after(text, closed.end()) if closed else end)
@@ -204,8 +220,8 @@ def _after(text: str, at: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def _pattern(source: str) -> regex.Pattern[str]:
-    return regex.compile(source, regex.DOTALL)
+def _pattern(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.DOTALL)
 
 
 def _read_object(text: str, start: int, name: str) -> Body:
@@ -213,7 +229,7 @@ def _read_object(text: str, start: int, name: str) -> Body:
     cut = read.cut or read.list_open(inside=True)
     call = WrittenCall(name, read.value, cut=cut, open=read.open, edits=read.edits)
     at = read.end
-    between = regex.compile(r"[\s\]})]*").match(text, at)
+    between = EXTRA_CLOSERS.match(text, at)
     at = between.end() if between else at
     if not read.readable:
         return Body((replace(call, arguments=None),), at, readable=False)
@@ -230,7 +246,7 @@ def _read_braces(text: str, start: int, name: str) -> Body:
     """`{key:<|"|>text<|"|>,other:3}`: delimited texts become JSON strings, the rest is read as a loose object."""
     limit = next((match.start() for match in END_OUTSIDE_DELIMITERS.finditer(text, start) if match["end"]), len(text))
     region = text[start:limit]
-    loose = DELIMITED.sub(lambda match: json.dumps(match["text"]), region)
+    loose = DELIMITED.sub(lambda match: json.dumps(match[1] or match[2] or ""), region)
     cut = limit == len(text) and ('<|"|>' in loose or "<escape>" in loose)
     read = read_value(loose + "\n" if limit < len(text) else loose)
     call = WrittenCall(name, read.value, cut=cut or not read.complete, open=not read.closed and limit == len(text))
@@ -238,7 +254,7 @@ def _read_braces(text: str, start: int, name: str) -> Body:
     return Body((call,), _after(text, end), readable=read.readable and isinstance(read.value, dict))
 
 
-def _read_marked(text: str, start: int, name: str, family: Family, closes: regex.Pattern[str] | None) -> Body | None:
+def _read_marked(text: str, start: int, name: str, family: Family, closes: re.Pattern[str] | None) -> Body | None:
     """Arguments each in marks of its own: `<parameter=key>value</parameter>` and its relatives."""
     child = "{key}" in family.value_end
     own = _pattern(rf"(?P<argument>{family.key})|(?P<next>{family.call})")
@@ -263,7 +279,7 @@ def _read_marked(text: str, start: int, name: str, family: Family, closes: regex
         if child and key in WRAPPER_TAGS:
             at = mark.end()
             continue
-        value_end = _pattern(family.value_end.replace("{key}", regex.escape(key)))
+        value_end = _pattern(family.value_end.replace("{key}", re.escape(key)))
         following = own.search(text, mark.end(), limit)
         reach = limit if child or following is None else following.start()
         closing = value_end.search(text, mark.end(), reach)
@@ -281,7 +297,7 @@ def _read_marked(text: str, start: int, name: str, family: Family, closes: regex
         arguments[key] = _unframed(value)
 
 
-def _child_limit(text: str, start: int, closes: regex.Pattern[str] | None) -> int:
+def _child_limit(text: str, start: int, closes: re.Pattern[str] | None) -> int:
     closing = closes.search(text, start) if closes else None
     return closing.start() if closing else len(text)
 

@@ -5,39 +5,38 @@ Only for texts in which no whole call was read; nothing here reads one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 
-import regex
-
-from react_text.parsing.shapes import ARGUMENT_KEYS, CALL_TYPES, LIST_KEYS, NAME_KEYS, WRAPPER_KEYS
+from react_text.parsing.shapes import ARGUMENT_KEYS, CALL_TYPES, LIST_KEYS, NAME_KEYS, WRAPPER_KEYS, Offered
 from react_text.parsing.talk import line_before, quoted
 
 FIRST_KEYS = (*NAME_KEYS, *ARGUMENT_KEYS, *LIST_KEYS, *WRAPPER_KEYS, "type", "id", "tool_call_id", "index", "thought")
 MARKS = (
-    r"<(?:tool_calls?|toolcall|function_calls?|functioncall|think|thinking|tool_use|(?:[a-z]{1,20}:)?tool_call)>|<function="
-    r"|<(?:\w{1,20}:)?invoke name=|<parameter=|<parameter name=|<arg_key>|<arg_value>"
-    r"|<\|(?:tool_call(?:s|_begin|_start|_argument_begin|s_section_begin)?|python_(?:tag|start)|action_start|plugin"
-    r"|START_ACTION|START_THINKING|tools_prefix|FunctionCallBegin|channel|constrain|message|start)\|?>"
-    r"|<｜[\w▁]{1,40}(?:｜>|｜invoke name=|｜function_calls>|｜parameter name=)|<start_function_call>"
-    r"|\[TOOL_CALLS\]|\[TOOL_REQUEST\]|\[TOOL_CALL\]"
+    *("<tool_call>", "<tool_calls>", "<toolcall>", "<function_calls>", "<function_call>", "<functioncall>", "<tool_use>"),
+    *("<think>", "<thinking>", "<function=", "<invoke name=", "<parameter=", "<parameter name=", "<arg_key>", "<arg_value>"),
+    *("<minimax:tool_call>", "<seed:tool_call>", "<longcat_tool_call>", "<start_function_call>", "<|tool_call>"),
+    *("<|tool_call|>", "<|tool_calls_section_begin|>", "<|tool_call_begin|>", "<|tool_call_argument_begin|>"),
+    *("<|tool_call_start|>", "<|python_tag|>", "<|python_start|>", "<|action_start|>", "<|plugin|>", "<|START_ACTION|>"),
+    *("<|START_THINKING|>", "<|END_THINKING|>", "<|tools_prefix|>", "<|FunctionCallBegin|>", "<|channel|>", "<|constrain|>"),
+    *("<|message|>", "<|start|>", "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜DSML｜invoke name="),
+    *("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>", "<｜DSML｜parameter name=", "[TOOL_CALLS]", "[TOOL_REQUEST]"),
 )
-OPENER = regex.compile(MARKS)
-MARK = regex.compile(rf"{MARKS}|</[\w:]{{1,30}}>")
-MARK_AND_WORDS = regex.compile(rf"(?:{MARKS})\s*\S{{0,100}}(?:\s\S{{0,100}})?")
-MARKS_ONLY = regex.compile(r"[\s<\[{|`\"'(]+")
+OPENER = re.compile("|".join(map(re.escape, MARKS)))
+MARK_AND_WORDS = re.compile(rf"(?:{OPENER.pattern})\s*\S{{0,100}}(?:\s\S{{0,100}})?")
+CLOSING_TAG = re.compile(r"</[\w:]{0,30}|<[a-z]{1,20}:(?:t|to|too|tool|tool_\w{0,4})?")
+MARKS_ONLY = re.compile(r"[\s<\[{|`\"'(]+")
 CODE_LANGUAGES = ("tool_code", "tool_call", "tool_calls", "tool", "tool_use", "function_call")
-OPEN_FENCE = regex.compile(r"```(?P<language>[\w+-]*)[ \t]*(?:\n\s*(?P<word>[^\n]{0,60})\s*)?$")
-HALF_FENCE = regex.compile(r"(?:^|\n)[ \t]*``?$")
-LAST_OBJECT = regex.compile(r"(?<![^\n`])[ \t]*\[?\s*\{[^{}]*$")
-FIRST_KEY = regex.compile(
-    r"\s*\[?\s*\{[\s{]*(?:[\"'“]?(?P<key>\w{0,24})(?:[\"'”]?\s*:\s*(?:[\"'](?P<value>[^\"'\n]{0,100})(?P<whole>[\"'])?)?)?)?"
+OPEN_FENCE = re.compile(r"```(?P<language>[\w+-]*)[ \t]*(?:\n\s*(?P<word>[^\n]{0,60})\s*)?$")
+HALF_FENCE = re.compile(r"(?:^|\n)[ \t]*``?$")
+LAST_OBJECT = re.compile(r"(?<![^\n`])[ \t]*\[?\s*\{[^{}]*$")
+FIRST_KEY = re.compile(
+    r"\s*\[?\s*\{\s{0,40}(?:\{\s{0,40})?(?:[\"'“]?(?P<key>\w{0,24})(?:[\"'”]?\s*:\s*(?:[\"'](?P<value>[^\"'\n]{0,100})(?P<whole>[\"'])?)?)?)?"
 )
-NAMED = regex.compile(
+NAMED = re.compile(
     r"""["'](?:name|tool|tool_name|function_name|action|function)["']\s*:\s*["'](?P<name>[^"'\n]{0,80})(?P<whole>["'])?"""
 )
-LISTED = regex.compile(r"\s*(?:\[\s*(?P<name>[A-Za-z_][\w.]*)|(?P<name>[A-Za-z_][\w.-]*)\[[A-Z]{0,4}\]?)\s*")
+LISTED = re.compile(r"\s*(?P<list>\[\s*)?(?P<name>[A-Za-z_][\w.-]*)(?P<args>\[[A-Z]{0,4}\]?)?\s*")
 
-Offered = Callable[[str], bool]
 
 
 def ends_inside(text: str, offered: Offered, starts_offered: Offered) -> bool:
@@ -58,9 +57,9 @@ def ends_inside(text: str, offered: Offered, starts_offered: Offered) -> bool:
     if opening is not None and unfinished_object(end[opening.start() :], offered, starts_offered, only_first=True):
         return True
     listed = LISTED.fullmatch(end[end.rfind("\n") + 1 :])
-    if listed is not None and starts_offered(listed["name"]):
+    if listed is not None and (listed["list"] or listed["args"]) and starts_offered(listed["name"]):
         return True
-    return ends_in_mark(text, MARK) or _ends_in_opened(end)
+    return ends_in_mark(text, closing=True) or _ends_in_opened(end)
 
 
 def unfinished_object(text: str, offered: Offered, starts_offered: Offered, *, only_first: bool = False) -> bool:
@@ -84,19 +83,19 @@ def unfinished_object(text: str, offered: Offered, starts_offered: Offered, *, o
     return offered(named["name"]) if named["whole"] else starts_offered(named["name"])
 
 
-def ends_in_mark(text: str, marks: regex.Pattern[str] = OPENER) -> bool:
-    """Whether the last thing in `text` is the beginning of one of `marks`."""
+def ends_in_mark(text: str, *, closing: bool = False) -> bool:
+    """Whether the last thing in `text` is the beginning of a mark that opens, or with `closing` of any tag."""
     tail = text[-80:]
     at = max(tail.rfind("<"), tail.rfind("["))
     start = len(text) - len(tail) + at
     if at < 0 or quoted(text, start):
         return False
-    before = line_before(text, start)
-    glued = tail[at] == "<" and tail[at - 1 : at] not in ("", " ")
-    if before and not glued and len(tail) - at < 3:
+    end = tail[at:]
+    glued = end[0] == "<" and tail[at - 1 : at] not in ("", " ")
+    if line_before(text, start) and not glued and len(end) < 3:
         return False
-    match = marks.fullmatch(tail, at, partial=True)
-    return match is not None and match.partial
+    begun = any(mark.startswith(end) and mark != end for mark in MARKS)
+    return begun or (closing and CLOSING_TAG.fullmatch(end) is not None)
 
 
 def _ends_in_opened(end: str) -> bool:

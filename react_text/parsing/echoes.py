@@ -28,7 +28,8 @@ _SCHEMA_KEYS = frozenset(
 )
 _MARKED = re.compile(r"<([^<>\n]{1,60})>|\[([^\[\]\n]{1,60})\]|\{\{?([^{}\n]{1,60})\}\}?|\$\{?([A-Z_]{3,40})\}?")
 _ASKS = re.compile(
-    r"(?:your|the|insert|enter|put|write|some|a|an|any|value|actual|input|argument)\b.*|.*\b(?:here|value|placeholder|goes here)",
+    r"(?:your|the|insert|enter|put|write|some|a|an|any|value|actual|input|argument)\b.*|"
+    r".*\b(?:here|value|placeholder)",
     re.IGNORECASE,
 )
 _RULES = re.compile(
@@ -37,14 +38,17 @@ _RULES = re.compile(
     r"(?:the )?input to the (?:action|tool)|\.{3}|…",
     re.IGNORECASE,
 )
+_MAY_ECHO = re.compile(r"[<\[{$.…]|your_", re.IGNORECASE)
 _ANSWER = re.compile(
-    r"(?:the |your |my )?(?:final )?answer(?:,)? (?:to|for) (?:the|this|your)\b[^.\n]{0,60}(?:question|task|user)\b.{0,40}|"
+    r"(?:the |your |my )?(?:final )?answer,? (?:to|for) (?:the|this|your)\b[^.\n]{0,60}"
+    r"(?:question|task|user)\b.{0,40}|"
     r"(?:the|your) final answer(?: goes)?(?: here)?|the answer, to the end of the text|"
     r"[<\[{](?:the |your )?(?:final )?answer[^\n]{0,60}[>\]}]|\.{3}|…",
     re.IGNORECASE,
 )
 _FENCED = re.compile(
-    r"\$JSON_BLOB|\$[A-Z_]{4,}|[^\n]{0,60}\b(?:json|code|tool|action)\b[^\n]{0,40}\b(?:block|blob|call|here)\b[^\n]{0,20}\bhere\b[^\n]{0,10}",
+    r"\$JSON_BLOB|\$[A-Z_]{4,}|"
+    r"[^\n]{0,60}\b(?:json|code|tool|action)\b[^\n]{0,40}\b(?:block|blob|call|here)\b[^\n]{0,20}\bhere\b[^\n]{0,10}",
     re.IGNORECASE,
 )
 
@@ -57,7 +61,9 @@ def echoed_argument(arguments: Mapping[str, Any], tool: Tool) -> str | None:
         return "The arguments repeat the schema of the tool; write the values themselves."
     for name, value in arguments.items():
         if type(value) is str:
-            if len(value) <= 120 and _is_placeholder(value.strip(), name, properties.get(name)):
+            if len(value) > 120 or not (" " in value or value in _TYPES or _MAY_ECHO.match(value)):
+                continue
+            if _is_placeholder(value.strip(), name, properties.get(name)):
                 return f'Argument "{name}" is the placeholder "{value.strip()}"; write the real value instead.'
         elif isinstance(value, Mapping) and _is_schema(value) and not _declares(properties.get(name)):
             return f'Argument "{name}" repeats its schema; write the value itself.'
@@ -91,7 +97,7 @@ def _is_placeholder(value: str, name: str, schema: Any) -> bool:
 
 def echoed_answer(answer: str) -> bool:
     """Whether an answer is the prompt's own placeholder for one."""
-    return len(answer) <= 160 and _ANSWER.fullmatch(answer.strip().rstrip(".")) is not None
+    return len(answer) <= 160 and any(_ANSWER.fullmatch(form) for form in (answer.strip(), answer.strip().rstrip(".")))
 
 
 def echoed_blob(text: str) -> bool:

@@ -11,15 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-import regex
-
 Form: TypeAlias = Literal["any", "braces"]
 
-NAME = r"(?P<name>[A-Za-z_][\w.:/-]{0,127})"
+WORD = r"[A-Za-z_][\w.:/-]{0,127}"
+NAME = rf"(?P<name>{WORD})"
 PREFIX = r"(?:[|｜]DSML[|｜]|[A-Za-z][\w-]{0,20}:)?"
 PARAMETER = (
-    rf"<{PREFIX}(?:parameter|param|argument|arg)(?:\s+name)?\s*=\s*"
-    r"""(?:"(?P<key>[^"<>]{1,120})"|'(?P<key>[^'<>]{1,120})'|(?P<key>[^<>="'\s]{1,120}))(?P<attributes>[^<>=]*(?:="[^"<>]*")*)[>=]"""
+    rf"<{PREFIX}(?:parameter|param|argument|arg)(?:\s+name)?\s*=\s*[\"']?(?P<key>[^<>=\"'\s]{{1,120}})[\"']?(?:\s[^<>]*)?[>=]"
 )
 PARAMETER_END = rf"</{PREFIX}(?:parameter|param|argument|arg)\s*>"
 CHILD = r"<(?P<key>[A-Za-z_][\w-]{0,80})>"
@@ -51,8 +49,8 @@ class Family:
 FAMILIES: tuple[Family, ...] = (
     Family(
         "glm",
-        call=rf"<tool_call>\s*{NAME}\s*(?=<arg_key>|</|\{{|```|$)|{LINE}{NAME}\s*(?=<arg_key>)",
-        closes=r"</tool_call>|</arg_value>(?=\s*(?:$|</tool_call>))",
+        call=rf"(?:<tool_call>\s*|{LINE}(?={WORD}\s*<arg_key>)){NAME}\s*(?=<arg_key>|</|\{{|```|\Z)",
+        closes=r"</tool_call>|</arg_value>(?=\s*(?:\Z|</tool_call>))",
         key=r"<arg_key>\s*(?P<key>[^<>]{1,120}?)\s*</arg_key>\s*(?:<arg_value>)?",
         value_end=r"</arg_value>",
     ),
@@ -107,8 +105,8 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "mistral",
-        call=rf"(?:\[TOOL_CALLS\]\s*|(?<![\w.:/-])){NAME}\s*(?:\[CALL_ID\]\s*[\w-]{{1,64}}\s*)?\[ARGS\]"
-        rf"|\[TOOL_CALLS\]\s*{NAME}\s*(?=\{{)",
+        call=rf"(?:\[TOOL_CALLS\]\s*(?={WORD}\s*[\[{{])|(?<![\w.:/-])(?={WORD}\s*\[(?:CALL_ID|ARGS)\])){NAME}\s*"
+        r"(?:\[CALL_ID\]\s*[\w-]{1,64}\s*)?(?:\[ARGS\]|(?=\{))",
         closes=r"\[/?TOOL_CALLS\]",
     ),
     Family("mistral_list", opens=r"\[TOOL_CALLS?\]", closes=r"\[/TOOL_CALLS?\]"),
@@ -145,7 +143,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "named_fields",
-        call=r"<(?:tool_name|function_name|name|tool)>\s*(?P<name>[A-Za-z_][\w.:/-]{0,127})\s*</(?:tool_name|function_name|name|tool)>"
+        call=r"<(?:tool_name|function_name|name|tool)>\s*(?P<name>[A-Za-z_][\w.-]{0,127})\s*</(?:tool_name|function_name|name|tool)>"
         r"\s*<(?:arguments|parameters|params|args|input|tool_input)>",
         closes=r"</(?:arguments|parameters|params|args|input|tool_input)>",
         key=CHILD,

@@ -59,7 +59,9 @@ def fault(code: str, tools: Sequence[Tool] = (), *, tool: Tool | None = None, ca
         "truncated": "Your reply was cut off before it was complete; write a shorter one.",
         "no_action": "You wrote a thought, but neither an action nor an answer.",
         "no_tool": "You chose no tool and gave no answer.",
-        "missing_action_input": f"{name} needs an Action Input." if tool else "The action names no offered tool and has no input.",
+        "missing_action_input": f"{name} needs an Action Input."
+        if tool
+        else "The action names no offered tool and has no input.",
         "missing_action": "There is an Action Input, but no line that names a tool.",
         "unreadable_arguments": f"The Action Input of {name} is not a readable JSON object.",
         "ambiguous_arguments": f"The Action Input of {name} can be read in more than one way.",

@@ -17,6 +17,9 @@ from react_text.parsing.strings import CLOSERS, SEPARATORS, Place, read_string
 MAX_DEPTH = 64
 """Brackets within brackets that are still read; deeper text is unreadable."""
 
+MOST_VALUES = 20_000
+"""Keys and values of a text that is no valid JSON which are still read; a larger one is unreadable."""
+
 SNIPPET = 60
 """Characters of a repair's before and after that are kept."""
 
@@ -42,8 +45,8 @@ class ValueRead:
 def read_value(text: str, start: int = 0, end: int | None = None) -> ValueRead:
     """The value at `start`, leading blanks skipped, read no further than `end`."""
     end = len(text) if end is None else end
-    while start < end and text[start].isspace():
-        start += 1
+    blanks = _BLANKS.match(text, start, end)
+    start = blanks.end() if blanks else start
     if start >= end:
         return ValueRead(None, start, readable=False)
     read = _valid(text, start) if end == len(text) else None
@@ -83,6 +86,7 @@ def _depth(text: str, start: int, stop: int) -> int:
     return deepest
 
 
+_BLANKS = re.compile(r"\s*")
 _TRIVIA = re.compile(r"\s+|(?://|#)[^\n]*|/\*.*?\*/", re.DOTALL)
 _KEY = re.compile(r"(?:[^\W\d]|\\_)[\w$.\\ \-]{0,63}?(?=\s*(?:=>|[:=：]))|\d{1,9}(?=\s*[:：])")
 _CUT_KEY = re.compile(r"[\w$.\- ]*\Z")
@@ -112,11 +116,24 @@ class _Frame:
 
 
 class _Reader:
-    __slots__ = ("closed", "complete", "end", "line_start", "position", "repairs", "root", "stack", "start", "text")
+    __slots__ = (
+        "closed",
+        "complete",
+        "end",
+        "line_start",
+        "openers",
+        "position",
+        "repairs",
+        "root",
+        "stack",
+        "start",
+        "text",
+    )
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self.text, self.start, self.position, self.end = text, start, start, end
         self.stack: list[_Frame] = []
+        self.openers = ""
         self.repairs: dict[str, Repair] = {}
         self.root: Any = None
         self.complete = self.closed = True
@@ -124,7 +141,12 @@ class _Reader:
 
     def read(self) -> ValueRead:
         readable = self._value("item")
+        steps = 0
         while readable and self.stack:
+            steps += 1
+            if steps > 2 * MOST_VALUES:
+                readable = False
+                break
             self._skip()
             if self.position >= self.end or self._at_stop():
                 readable = self._supply_closers()
@@ -175,6 +197,7 @@ class _Reader:
 
     def _pop(self) -> bool:
         frame = self.stack.pop()
+        self.openers = self.openers[:-1]
         if frame.opener == "{":
             return self._add(frame.members)
         if frame.opener == "(" and len(frame.items) == 1 and not frame.commas:
@@ -241,7 +264,7 @@ class _Reader:
             return self._value("member")
         if char in SEPARATORS:
             return self._separator(char)
-        if char == "{" and not frame.members and self.text[self.position - 1] == "{":
+        if char == "{" and not frame.members and self.text[self.position - 1] == "{" and frame.doubled < 2:
             self._note("doubled_braces", self.position - 1, self.position + 1, "{")
             frame.doubled += 1
             self.position += 1
@@ -253,7 +276,7 @@ class _Reader:
     def _key(self, frame: _Frame) -> bool:
         start = self.position
         if self.text[start] in CLOSERS:
-            key = read_string(self.text, start, self.end, "key", self._openers())
+            key = read_string(self.text, start, self.end, "key", self.openers)
             if not key.closed:
                 return self._cut()
             if key.ambiguous or "inner_quotes" in key.repairs:
@@ -297,9 +320,6 @@ class _Reader:
             self._note("missing_comma", self.position, self.position + 1, "," + char)
         return self._value("item")
 
-    def _openers(self) -> str:
-        return "".join([frame.opener for frame in self.stack])
-
     def _value(self, place: Place) -> bool:
         char = self.text[self.position]
         if char in _CLOSER_OF:
@@ -308,6 +328,7 @@ class _Reader:
             if char == "(":
                 self._note("python_literal", self.position, self.position + 1, "[")
             self.stack.append(_Frame(char))
+            self.openers += char
             self.position += 1
             return True
         if char in CLOSERS:
@@ -318,14 +339,15 @@ class _Reader:
 
     def _string(self, place: Place) -> bool:
         start = self.position
-        read = read_string(self.text, start, self.end, place, self._openers())
+        read = read_string(self.text, start, self.end, place, self.openers)
         self.position = read.end
         if read.ambiguous:
             return False
         if not read.closed:
             self.complete = self.closed = False
         for name in read.repairs:
-            self._note(name, start, read.end, json.dumps(read.value[:SNIPPET], ensure_ascii=False))
+            if name not in self.repairs:
+                self._note(name, start, read.end, json.dumps(read.value[:SNIPPET], ensure_ascii=False))
         return self._add(read.value)
 
     def _prefixed(self, place: Place) -> bool:
@@ -334,7 +356,7 @@ class _Reader:
         raw = self.text[start] in "rR"
         self._note("python_literal", start, start + 2)
         self.position += 1
-        read = read_string(self.text, self.position, self.end, place, self._openers(), raw=raw)
+        read = read_string(self.text, self.position, self.end, place, self.openers, raw=raw)
         if read.ambiguous:
             return False
         self.position = read.end
@@ -344,23 +366,24 @@ class _Reader:
 
     def _bare(self, place: Place) -> bool:
         """A number, a literal, or words without quotes."""
-        start = self.position
+        start = piece = self.position
         while True:
-            words = _BARE.match(self.text, self.position, self.end)
+            words = _BARE.match(self.text, piece, self.end)
             if words is None:
                 return False
             self.position = words.end()
-            comment = _COMMENT.search(self.text, start, self.position)
+            comment = _COMMENT.search(self.text, piece, self.position)
             if comment is not None:
                 self.position = comment.start()
                 break
             if self.position >= self.end or place != "member" or self.text[self.position] not in SEPARATORS:
                 break
-            if NUMBER.fullmatch(self.text, start, self.position) or _AFTER_COMMA.match(
-                self.text, self.position + 1, self.end
+            after = self.position + 1
+            if (piece == start and NUMBER.fullmatch(self.text, start, self.position)) or _AFTER_COMMA.match(
+                self.text, after, self.end
             ):
                 break
-            self.position += 1
+            piece = after
         written = self.text[start : self.position].rstrip()
         scalar = read_scalar(written)
         stop = self.text[self.position] if self.position < self.end else ""

@@ -7,10 +7,9 @@ is read as text, and last the reasoning, for servers that put a call there.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-
-import regex
 
 from react_text.messages import Call, Fault, Repair, Turn
 from react_text.parsing.native import read_native
@@ -21,9 +20,9 @@ from react_text.parsing.shapes import WrittenCall
 from react_text.tools import Tool, as_tools
 
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")
-PRINTED = regex.compile(r"^\s*(?:print\(\s*)?(?=[A-Za-z_][\w.]*\()")
-HOLDS_CALL = regex.compile(r"\(|\{|<(?:arg_key|parameter)\b")
-MARKED_NAME = regex.compile(r"^\s*(?P<name>[A-Za-z_][\w.:-]*)\s*(?P<rest><(?:arg_key|parameter)\b.*|\{.*)$", regex.DOTALL)
+PRINTED = re.compile(r"^\s*(?:print\(\s*)?(?=[A-Za-z_][\w.]*\()")
+HOLDS_CALL = re.compile(r"\(|\{|<(?:arg_key|parameter)\b")
+MARKED_NAME = re.compile(r"^\s*(?P<name>[A-Za-z_][\w.:-]*)\s*(?P<rest><(?:arg_key|parameter)\b.*|\{.*)$", re.DOTALL)
 
 
 def parse_message(
@@ -185,7 +184,7 @@ def _unfolded(written: WrittenCall, tools: Sequence[Tool]) -> WrittenCall:
     return written
 
 
-REPEATED = regex.compile(r"\s*")
+REPEATED = re.compile(r"\s*")
 
 
 def _decoded(written: WrittenCall) -> WrittenCall:

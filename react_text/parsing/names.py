@@ -33,9 +33,9 @@ _NO_TOOL = re.compile(
 )
 _ANSWERS = frozenset({"finalanswer", "finish"})
 _ECHO = re.compile(
-    r"(?:\bthe action to take\b|\bshould be one of\b|\bmust be one of\b|\bone of\b.{0,20}[\[{<(]|\bone of the (?:tools|following)\b"
-    r"|^\W*(?:the )?(?:tool|action|function)[ _-]?name\b|^\W*name of (?:the |a )?(?:tool|action|function)\b|\$(?:json_blob|tool_name|action)\b"
-    r"|^\W*(?:tool|action) (?:to use|to call|here)\W*$|^\W*<[^<>]{1,40}>\W*$)",
+    r"\bthe action to take\b|\b(?:should|must) be one of\b|\bone of\b.{0,20}[\[{<(]|\bone of the (?:tools|following)\b|"
+    r"^\W*(?:the )?(?:tool|action|function)[ _-]?name\b|^\W*name of (?:the |a )?(?:tool|action|function)\b|"
+    r"\$(?:json_blob|tool_name|action)\b|^\W*(?:tool|action) (?:to use|to call|here)\W*$|^\W*<[^<>]{1,40}>\W*$",
     re.IGNORECASE,
 )
 _NEGATED = re.compile(

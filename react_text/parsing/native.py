@@ -7,15 +7,24 @@ stepped over. Text that holds nothing of the kind is left to the reader of label
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import regex
-
 from react_text.messages import Call, Fault, Repair, Turn
 from react_text.parsing.bodies import Body, from_python, read_json, read_named, read_run
-from react_text.parsing.cut import CODE_LANGUAGES, Offered, ends_in_mark, ends_inside, unfinished_object
-from react_text.parsing.families import ANSWER, CONTROL, END_OF_TURN, FAMILIES, LINE, OPENERS, OTHER_VOICE, THINK_CLOSE, THINK_OPEN
+from react_text.parsing.cut import CODE_LANGUAGES, ends_in_mark, ends_inside, unfinished_object
+from react_text.parsing.families import (
+    ANSWER,
+    CONTROL,
+    END_OF_TURN,
+    FAMILIES,
+    LINE,
+    OPENERS,
+    OTHER_VOICE,
+    THINK_CLOSE,
+    THINK_OPEN,
+)
 from react_text.parsing.pycall import read_python_call
 from react_text.parsing.settle import FINAL_NAMES, find_tool, settle, truncated
 from react_text.parsing.shapes import ARGUMENT_KEYS, LIST_KEYS, NAME_KEYS, WRAPPER_KEYS, WrittenCall, calls_in
@@ -23,34 +32,41 @@ from react_text.parsing.talk import line_before, quoted, standing
 from react_text.tools import Tool
 
 CALL_KEYS = "|".join({*NAME_KEYS, *ARGUMENT_KEYS, *LIST_KEYS, *WRAPPER_KEYS, "type", "id", "thought"})
-OBJECT = rf"\{{[\s{{]*(?:[\"'“‘]|(?:{CALL_KEYS})\s*:)"
+OBJECT = rf"\{{\s{{0,40}}(?:\{{\s{{0,40}})?(?:[\"'“‘]|(?:{CALL_KEYS})\s*:)"
 PYTHON = rf"{LINE}(\[\s*)?(?:print\(\s*)?(?:[A-Za-z_]\w{{0,60}}\s*=\s*)?(?=[A-Za-z_][\w.-]{{0,127}}\()"
 LABEL = (
     rf"(?i:{LINE}[*_#>\- \t]{{0,6}}(?:action(?: ?input)?[ \t]*\d*[*_ \t]*[:：][*_ \t]*(?=[^\s{{\[`<])"
     r"|(?:final[ _]?answer|answer)[ \t]*\d*[*_ \t]*[:：]))"
 )
-ANCHOR = regex.compile(
-    "|".join(
-        [
-            f"(?P<think_close>{THINK_CLOSE})",
-            f"(?P<think_open>{THINK_OPEN})",
-            f"(?P<voice>{OTHER_VOICE})",
-            f"(?P<answer>{ANSWER})",
-            *(f"(?P<f{index}>{opener.replace('?P<name>', '')})" for index, opener in enumerate(OPENERS)),
-            f"(?P<end>{END_OF_TURN})",
-            f"(?P<label>{LABEL})",
-            r"(?P<fence>```[\w+-]*[ \t]*)",
-            f"(?P<object>{OBJECT})",
-            f"(?P<python>{PYTHON})",
-        ]
-    )
+KINDS = (
+    ("think_close", THINK_CLOSE),
+    ("think_open", THINK_OPEN),
+    ("voice", OTHER_VOICE),
+    ("answer", ANSWER),
+    *((f"f{index}", opener.replace("?P<name>", "?:")) for index, opener in enumerate(OPENERS)),
+    ("end", END_OF_TURN),
+    ("label", LABEL),
+    ("fence", r"```[\w+-]*[ \t]*"),
+    ("object", OBJECT),
+    ("python", PYTHON),
 )
-_CALLS = {family.name: regex.compile(family.call) for family in FAMILIES if family.call}
-THINK_END = regex.compile(THINK_CLOSE)
-CONJUNCTION = regex.compile(r"(?:and|then|also|next|,|\s)*(?:\s*[{\[].*)?$", regex.DOTALL)
-FENCE_END = regex.compile(r"\n[ \t]*```")
-CALLISH = regex.compile(r"\s*(?:[\[{<✿]|functools|TOOL_NAME|call:|print\(|[A-Za-z_][\w.]*(?:\(|\s*=\s*[A-Za-z_][\w.]*\(|\[ARGS\]))")
-NOTHING = regex.compile(rf"(?:{CONTROL}|[\s\[\]}},;>)`]|\.?json\b|</[\w:｜]{{1,30}}>)*")
+ANCHOR = re.compile("|".join(f"(?:{pattern})(?P<{kind}>)" for kind, pattern in KINDS))
+"""What may begin here. An empty group after each alternative names it and leaves the fast path of `re` open."""
+TRIGGER = re.compile(
+    r"[✿◁]|<(?=[/|｜A-Za-z])|\[(?=/?(?:TOOL|THINK|ARGS|CALL_ID|INST|END_TOOL))|```|to=|functools|function call<"
+    rf"|(?={OBJECT})|(?:\A|\n)(?=[ \t]*>>>|[ \t*_#>\[-]{{0,12}}[A-Za-z_][\w.-]{{0,127}}(?:[ _][A-Za-z]{{1,10}})?[ \t*_\d]*"
+    r"(?:[(:：=<]|\s*(?:```(?:json)?\s*)?\{))"
+)
+"""Where it is worth looking at all: no anchor begins anywhere else."""
+WORD_BEFORE = re.compile(r"[A-Za-z_][\w.:/-]{0,127}\s*\Z")
+_CALLS = {family.name: re.compile(family.call) for family in FAMILIES if family.call}
+THINK_END = re.compile(THINK_CLOSE)
+CONJUNCTION = re.compile(r"(?:and|then|also|next|,|\s)*(?:\s*[{\[].*)?$", re.DOTALL)
+BLANK_END = re.compile(r"\s*\Z")
+FENCE_END = re.compile(r"\n[ \t]*```")
+CALLISH = re.compile(r"\s*(?:[\[{<✿]|functools|TOOL_NAME|call:|print\(|[A-Za-z_][\w.]*(?:\(|\s*=\s*[A-Za-z_][\w.]*\(|\[ARGS\]))")
+LISTS = re.compile(r"[\s\[]*")
+NOTHING = re.compile(rf"(?:{CONTROL}|[\s\[\]}},;>)`]|\.?json\b|</[\w:｜]{{1,30}}>)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +92,36 @@ class _Scan:
     objects: bool = True
 
 
+class _Names:
+    """The offered names, with an answer remembered for each spelling that was asked for."""
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self.tools = tools
+        self.known: dict[str, bool] = {}
+
+    def offered(self, name: str) -> bool:
+        """Whether a written name is a tool's but for case, separators and a namespace."""
+        if name not in self.known:
+            found = find_tool(name, self.tools)
+            doubtful = any(edit.name in ("name_typo", "name_in_sentence") for edit in found.repairs)
+            self.known[name] = found.tool is not None and not doubtful
+        return self.known[name]
+
+    def begun(self, name: str) -> bool:
+        """Whether a name is the beginning of a tool's."""
+        return any(tool.name.startswith(name) for tool in self.tools)
+
+
 def read_native(text: str, tools: Sequence[Tool] = (), *, finish_reason: str | None = None) -> Turn | None:
     """The turn in a native format, or None when `text` holds nothing of the kind."""
-    scan = _scan(text, tools, ended=finish_reason in ("stop", "tool_calls"))
+    names = _Names(tools)
+    scan = _scan(text, names, ended=finish_reason in ("stop", "tool_calls"))
     if scan is None:
         return None
     calls = _ending_reasoning(text, scan)
     fault = scan.fault
     since = calls[-1].end if calls else scan.reasoned
-    if fault is None and scan.answer is None and (ends_in_mark(text[since:]) if calls else ends_inside(text[since:], *_names(tools))):
+    if fault is None and scan.answer is None and (ends_in_mark(text[since:]) if calls else ends_inside(text[since:], names.offered, names.begun)):
         fault = truncated()
     if fault is not None:
         return Turn("none", thought=_thought(text, calls[0].start if calls else 0), fault=fault)
@@ -95,26 +132,32 @@ def read_native(text: str, tools: Sequence[Tool] = (), *, finish_reason: str | N
     return _stripped_answer(text)
 
 
-def _scan(text: str, tools: Sequence[Tool], *, ended: bool) -> _Scan | None:
+def _scan(text: str, names: _Names, *, ended: bool) -> _Scan | None:
     scan = _Scan()
     at = 0
-    while match := ANCHOR.search(text, at):
+    first = len(text) - len(text.lstrip())
+    while hit := TRIGGER.search(text, at):
+        start = _word_start(text, hit.start())
+        match = ANCHOR.match(text, max(start, at))
+        if match is None:
+            at = max(hit.end(), hit.start() + 1)
+            continue
         kind, start, at = str(match.lastgroup), match.start(), match.end()
         if kind == "label" and scan.fence is None:
             if not scan.calls:
                 return None
             break
-        if quoted(text, start):
+        if (kind == "object" and not scan.objects) or quoted(text, start):
             continue
         if kind == "voice" and scan.fence is None:
-            if text[:start].strip() or text[start : start + 1] in "<[`✿":
+            if start > first or text[start] in "<[`✿":
                 break
         elif kind == "answer":
             if not scan.calls:
                 scan.answer = at
             break
         elif kind == "end":
-            if NOTHING.sub("", text[:start][:200]):
+            if NOTHING.sub("", text[: min(start, 200)]):
                 break
         elif kind == "think_open":
             if not line_before(text, start, scan.calls[-1].end if scan.calls else 0):
@@ -128,7 +171,7 @@ def _scan(text: str, tools: Sequence[Tool], *, ended: bool) -> _Scan | None:
         elif kind == "fence":
             at = _fence(text, match, scan)
         else:
-            at = _read(text, match, scan, tools, ended=ended)
+            at = _read(text, match, scan, names, ended=ended)
             if scan.fault is not None:
                 closing = THINK_END.search(text, at)
                 if closing is None:
@@ -140,7 +183,17 @@ def _scan(text: str, tools: Sequence[Tool], *, ended: bool) -> _Scan | None:
     return scan
 
 
-def _fence(text: str, match: regex.Match[str], scan: _Scan) -> int:
+def _word_start(text: str, at: int) -> int:
+    """Where an anchor that was noticed at `at` begins: after its line break, or at the name before its mark."""
+    if text[at] == "\n":
+        return at + 1
+    if text.startswith(("[ARGS]", "[CALL_ID]"), at):
+        word = WORD_BEFORE.search(text, max(0, at - 130), at)
+        return word.start() if word else at
+    return at
+
+
+def _fence(text: str, match: re.Match[str], scan: _Scan) -> int:
     """Enter, leave or step over a fenced block; where to go on."""
     if scan.fence is not None:
         _close_fence(text, match.start(), scan)
@@ -177,24 +230,24 @@ def _leftover(text: str, start: int, end: int, calls: list[_Found]) -> bool:
     return bool(text[at:end].strip(" \t\r\n;,)]"))
 
 
-def _read(text: str, match: regex.Match[str], scan: _Scan, tools: Sequence[Tool], *, ended: bool) -> int:
+def _read(text: str, match: re.Match[str], scan: _Scan, names: _Names, *, ended: bool) -> int:
     """Read what an anchor opens into the scan; where to go on."""
     kind = str(match.lastgroup)
     if kind == "object":
-        return _bare_object(text, match, scan, tools)
+        return _bare_object(text, match, scan, names)
     if kind == "python":
-        return _bare_python(text, match, scan, tools)
+        return _bare_python(text, match, scan, names)
     family = FAMILIES[int(kind[1:])]
     body: Body | None
     if family.call:
         named = _CALLS[family.name].match(text, match.start())
         name = named["name"] if named else ""
-        if family.offered and not _exact(name, tools):
+        if family.offered and not names.offered(name):
             return match.end()
-        body = read_named(text, match.end(), name, family, lambda written: _exact(written, tools), ended=ended)
+        body = read_named(text, match.end(), name, family, names.offered, ended=ended)
     else:
-        body = read_run(text, match.end(), lambda written: find_tool(written, tools).tool is not None)
-        if body is None and not text[match.end() :].strip() and not line_before(text, match.start()):
+        body = read_run(text, match.end(), names.offered)
+        if body is None and BLANK_END.match(text, match.end()) and not line_before(text, match.start()):
             scan.fault = truncated()
     if body is None:
         return match.end()
@@ -224,32 +277,30 @@ def _accept(body: Body, start: int, family: str, scan: _Scan) -> int:
     return body.end
 
 
-def _bare_object(text: str, match: regex.Match[str], scan: _Scan, tools: Sequence[Tool]) -> int:
+def _bare_object(text: str, match: re.Match[str], scan: _Scan, names: _Names) -> int:
     """A JSON object without any family's marks: a call where it has the shape of one and names an offered tool."""
     start = match.start()
-    if not scan.objects:
-        return match.end()
     since = max(scan.calls[-1].end if scan.calls else 0, scan.reasoned)
     read = read_json(text, start)
     before = CONJUNCTION.sub("", NOTHING.sub("", line_before(text, start, since)) if since else line_before(text, start))
-    offered, starts = _names(tools)
-    calls = calls_in(read.value, offered, enveloped=False) if read.readable and not read.cut else None
+    calls = calls_in(read.value, names.offered, enveloped=False) if read.readable and not read.cut else None
     if calls is None and (read.cut or read.open or not read.readable):
         scan.objects = False
-        if (not before or before[-1] in ".:!?)>]") and unfinished_object(text[start : start + 400], offered, starts):
+        if (not before or before[-1] in ".:!?)>]") and unfinished_object(text[start : start + 400], names.offered, names.begun):
             cut = read.cut or read.open
             scan.fault = truncated() if cut else Fault("unreadable_call", "The call is no valid JSON; write it as one JSON object.")
         return match.end()
     if calls is None:
         return max(read.end, match.end())
-    alone = scan.fence is None and not text[since:start].strip(" \t\r\n[") and not NOTHING.sub("", text[read.end :])
-    if not all(_exact(call.name, tools) or _is_final(call.name) or (alone and call.enveloped) for call in calls):
-        return read.end
+    if not all(names.offered(call.name) or _is_final(call.name) for call in calls):
+        alone = scan.fence is None and _only(LISTS, text, since, start) and _only(NOTHING, text, read.end, len(text))
+        if not (alone and all(call.enveloped for call in calls)):
+            return read.end
     tail = text[read.end : read.end + 200].split("\n")[0]
     after = NOTHING.sub("", tail)
     tail_prose = after[:1].isalnum()
     if tail_prose and after[:1].islower() and not CONJUNCTION.fullmatch(after) and scan.fence is None:
-        if not before and all(_exact(call.name, tools) for call in calls):
+        if not before and all(names.offered(call.name) for call in calls):
             scan.fault = _in_sentence()
         return read.end
     if before and (before[-1] not in ".:!?)>]*" or tail_prose):
@@ -261,16 +312,17 @@ def _bare_object(text: str, match: regex.Match[str], scan: _Scan, tools: Sequenc
     return _accept(Body(tuple(calls), read.end), start, "json", scan)
 
 
-def _names(tools: Sequence[Tool]) -> tuple[Offered, Offered]:
-    """Whether a name is an offered tool's, and whether it is the beginning of one."""
-    return lambda name: _exact(name, tools), lambda name: any(tool.name.startswith(name) for tool in tools)
+def _only(pattern: re.Pattern[str], text: str, start: int, end: int) -> bool:
+    """Whether nothing but `pattern` stands between two places."""
+    match = pattern.match(text, start)
+    return match is not None and match.end() >= end
 
 
 def _is_final(name: str) -> bool:
-    return regex.sub(r"[\W_]", "", name).lower() in FINAL_NAMES
+    return re.sub(r"[\W_]", "", name).lower() in FINAL_NAMES
 
 
-def _bare_python(text: str, match: regex.Match[str], scan: _Scan, tools: Sequence[Tool]) -> int:
+def _bare_python(text: str, match: re.Match[str], scan: _Scan, names: _Names) -> int:
     """A Python call of an offered tool on a line of its own, or in a list."""
     in_list = match[0].lstrip().startswith("[")
     start = match.start()
@@ -278,39 +330,33 @@ def _bare_python(text: str, match: regex.Match[str], scan: _Scan, tools: Sequenc
     at = match.end()
     last = at
     while (call := read_python_call(text, at)) is not None:
-        if not _exact(call.name, tools) and not (in_list and not text[:start].strip()):
+        if not names.offered(call.name) and not (in_list and _only(LISTS, text, 0, start)):
             return match.end() if not found else at
         found.append(from_python(call))
         if not call.readable or call.cut:
-            if not _exact(call.name, tools):
+            if not names.offered(call.name):
                 return match.end()
             return _accept(Body(tuple(found), call.end, readable=False), start, "python", scan)
         last = at = call.end
-        following = regex.compile(r"\s*[,;]\s*(?=[A-Za-z_])").match(text, at) if in_list else None
+        following = re.compile(r"\s*[,;]\s*(?=[A-Za-z_])").match(text, at) if in_list else None
         if following is None:
             break
         at = following.end()
-    if found and in_list and regex.fullmatch(r"\s*[,;]\s*[\w.]*", text[last : last + 200]):
+    if found and in_list and re.fullmatch(r"\s*[,;]\s*[\w.]*", text[last : last + 200]):
         found[-1] = replace(found[-1], cut=True)
         at = len(text)
     if not found:
         return match.end()
     line = text[at : at + 200].split("\n")[0]
-    if regex.sub(rf"(?:{CONTROL}|```|</[\w:｜]{{1,30}}>|[\s\[\])}};,])*", "", line):
+    if re.sub(rf"(?:{CONTROL}|```|</[\w:｜]{{1,30}}>|[\s\[\])}};,])*", "", line):
         return at
-    unknown = [call for call in found if not _exact(call.name, tools)]
-    if unknown and (NOTHING.sub("", text[at:]) or not all(call.arguments for call in unknown)):
+    unknown = [call for call in found if not names.offered(call.name)]
+    if unknown and (not _only(NOTHING, text, at, len(text)) or not all(call.arguments for call in unknown)):
         return at
     since = max(scan.calls[-1].end if scan.calls else 0, scan.reasoned)
     if scan.fence is None and standing(text, start, at, since=since, markup=False) == "talk":
         return at
     return _accept(Body(tuple(found), at), start, "python", scan)
-
-
-def _exact(name: str, tools: Sequence[Tool]) -> bool:
-    """Whether a written name is an offered tool's but for case, separators and a namespace."""
-    found = find_tool(name, tools)
-    return found.tool is not None and not any(edit.name in ("name_typo", "name_in_sentence") for edit in found.repairs)
 
 
 def _ending_reasoning(text: str, scan: _Scan) -> list[_Found]:
@@ -355,7 +401,7 @@ def _turn(text: str, found: list[_Found], tools: Sequence[Tool]) -> Turn:
     return Turn("action", tuple(calls), thought=thought, edits=tuple(edits))
 
 
-THOUGHT_MARKS = regex.compile(
+THOUGHT_MARKS = re.compile(
     rf"{THINK_OPEN}|{THINK_CLOSE}|<\|start\|>assistant|<\|channel\|>(?:analysis|commentary)|<\|start_header_id\|>assistant"
     rf"|<\|im_start\|>assistant|{CONTROL}|^\s*Thought\s*:"
 )
@@ -366,7 +412,7 @@ def _thought(text: str, end: int) -> str | None:
 
 
 def _answered(text: str, start: int) -> Turn:
-    ending = regex.compile(CONTROL).search(text, start)
+    ending = re.compile(CONTROL).search(text, start)
     answer = text[start : ending.start() if ending else len(text)].strip()
     thought = _thought(text, start)
     if not answer:
@@ -376,12 +422,12 @@ def _answered(text: str, start: int) -> Turn:
 
 def _stripped_answer(text: str) -> Turn | None:
     """Harmony text that lost its tokens: `analysis…assistantfinal…`, or channels without any answer."""
-    if regex.match(r"\s*analysis(?=[A-Z\s])", text) and "assistantfinal" in text:
+    if re.match(r"\s*analysis(?=[A-Z\s])", text) and "assistantfinal" in text:
         thought, _, answer = text.partition("assistantfinal")
         if answer.strip():
             edits = (Repair("native_format", "harmony"),)
             return Turn("final", final=answer.strip(), thought=thought.strip().removeprefix("analysis") or None, edits=edits)
-    if regex.match(r"\s*(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)", text):
+    if re.match(r"\s*(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)", text):
         fault = Fault("no_action", "The reply holds neither a call nor an answer.")
         return Turn("none", thought=_thought(text, len(text)), fault=fault)
     return None

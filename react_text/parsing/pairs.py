@@ -68,7 +68,9 @@ def _value(text: str, start: int, key: re.Pattern[str], schema: Mapping[str, Any
         read = read_value(text, start)
         return (read.value, read.end) if read.readable and read.complete and read.closed else (None, -1)
     stop = _next_pair(text, start, key)
-    written = text[start:stop].rstrip(_SIDES).rstrip(")").rstrip()
+    written = text[start:stop].rstrip(_SIDES + ")")
+    if stop == len(text) and "{" not in written:
+        written = written.rstrip("}` \n\t")
     if not written:
         return None, -1
     types = types_of(schema)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
-import regex
-
 from react_text.parsing.values import read_value
 
-HEAD = regex.compile(r"(?P<name>[A-Za-z_][\w.-]{0,127})\s*\(")
-KEYWORD = regex.compile(r"\s*(?P<key>[A-Za-z_][\w-]{0,127})\s*=(?!=)\s*")
-QUOTE = regex.compile(r"(?P<prefix>[rRbBuU]{0,2})(?P<quote>\"\"\"|'''|\"|'|“|‘)")
-WORD = regex.compile(r"[^\s,()\[\]{}\"'=]+")
-NUMBER = regex.compile(r"[+-]?(?:0|[1-9][\d_]*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+HEAD = re.compile(r"(?P<name>[A-Za-z_][\w.-]{0,127})\s*\(")
+KEYWORD = re.compile(r"\s*(?P<key>[A-Za-z_][\w-]{0,127})\s*=(?!=)\s*")
+QUOTE = re.compile(r"(?P<prefix>[rRbBuU]{0,2})(?P<quote>\"\"\"|'''|\"|'|“|‘)")
+WORD = re.compile(r"[^\s,()\[\]{}\"'=]+")
+NUMBER = re.compile(r"[+-]?(?:0|[1-9][\d_]*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 CLOSING_QUOTE = {"“": "”", "‘": "’"}
 LITERALS = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
-ESCAPE = regex.compile(
+ESCAPE = re.compile(
     r"\\(?:(?P<line>\r?\n)|x(?P<hex>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|(?P<char>[\\'\"nrtabfv0]))"
 )
 ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
@@ -132,7 +131,7 @@ def _unescape(written: str) -> str:
     if "\\" not in written:
         return written
 
-    def replace(match: regex.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         if match["line"]:
             return ""
         code = match["hex"] or match["u"]

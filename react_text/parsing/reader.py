@@ -24,8 +24,9 @@ from react_text.parsing.strict import read_strict
 from react_text.parsing.wrappers import fence_body, fence_end
 from react_text.tools import Tool, as_tools
 
+_BLANKS = re.compile(r"\s*")
 _NATIVE_MARK = re.compile(r"<\|?/?[\w｜:]*tool|<function|<invoke|<｜|<\|python|\[TOOL|<\|channel|<\|start\|>")
-_NO_TOOL_NEEDED = re.compile(r"\bneed to use a tool\?\s*\**No\b\**[.!]?[ \t]*\n", re.IGNORECASE)
+_NO_TOOL_NEEDED = re.compile(r"\bneed to use a tool\?\s*\**(?:No\b\**[.!]?[ \t]*(?:\n|\Z)|Yes\b\W*\Z)", re.IGNORECASE)
 _LINE_OBJECT = re.compile(r"^[ \t]*(?:```\w*\s*)?\{", re.MULTILINE)
 _PUBLISHED = re.compile(
     r"Thought: \S[^\n]*(?:\n.*)?\n(?:Action: \S[^\n]*\nAction Input: \{|Final Answer: \S)", re.DOTALL
@@ -59,6 +60,19 @@ def parse(
 def is_decided(text: str, tools: Sequence[Tool]) -> bool:
     """Whether nothing that may follow `text` could change the calls of its turn."""
     return _Reading(text, tools, False, False).is_decided()
+
+
+def seen_sections(text: str, tools: Sequence[Tool]) -> tuple[tuple[str, int, int], ...]:
+    """The sections of a text as the labelled reading sees them: label, start and end; the label is "" where none is."""
+    reasoning = find_reasoning(text, header_end(text))
+    division = divide(text, reasoning.start, reasoning.end, tools)
+    found = [("reasoning", 0, reasoning.start)] if reasoning.start and reasoning.thought is not None else []
+    for section in division.sections:
+        if section.label is not None:
+            found.append((section.label.words, section.start, section.end))
+        elif text[section.start : section.end].strip():
+            found.append(("", section.start, section.end))
+    return tuple(found)
 
 
 class _Reading:
@@ -110,9 +124,8 @@ class _Reading:
 
     def _inside_fence(self, start: int, end: int) -> tuple[int, int]:
         """The inside of a fence that holds the whole turn."""
-        at = start
-        while at < end and self.text[at].isspace():
-            at += 1
+        blanks = _BLANKS.match(self.text, start, end)
+        at = blanks.end() if blanks else start
         if not self.text.startswith(("```", "~~~"), at):
             return start, end
         if self.text.startswith("tool", at + 3):
@@ -325,6 +338,8 @@ class _Reading:
         return self._answer(answer, [self.text[last.start : decided.end()].strip()])
 
     def _implicit(self, answer: str, division: Division) -> Turn:
+        if _NO_TOOL_NEEDED.search(answer[:400]):
+            return self._after_decision(division) or self._thought_only(division)
         if not answer:
             return self._none(fault("empty", self.tools))
         if self.cut:

@@ -42,6 +42,8 @@ def read_float(text: str) -> float:
 
 def read_scalar(text: str) -> Scalar | None:
     """The number or literal that `text` spells, or None when it is neither."""
+    if len(text) > 700:
+        return None
     number = NUMBER.fullmatch(text)
     if number is not None:
         return Scalar(read_float(text) if number.group(1) or number.group(2) else int(text))

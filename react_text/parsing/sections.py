@@ -24,6 +24,9 @@ SectionKind: TypeAlias = Literal["preamble", "thought", "action", "input", "fina
 MOST_SECTIONS = 500
 """A turn with more sections is a runaway; what follows is not read."""
 
+MOST_PASSED = 300
+"""Label words within lines that are looked at in vain; after as many, such words open nothing any more."""
+
 
 @dataclass(slots=True)
 class Section:
@@ -74,6 +77,7 @@ class _Divider:
         self.text, self.position, self.end, self.tools = text, start, end, tools
         self.sections = [Section("preamble", None, start)]
         self.stepped = False
+        self.passed = 0
 
     def divide(self) -> Division:
         for at, what in self._marks():
@@ -83,6 +87,8 @@ class _Divider:
                 continue
             current = self.sections[-1]
             if isinstance(what, Label):
+                if what.inline and self.passed > MOST_PASSED:
+                    continue
                 stop = self._label(what, current)
                 if stop or len(self.sections) > MOST_SECTIONS:
                     return self._ended(at, stop or "next_turn")
@@ -111,10 +117,9 @@ class _Divider:
     def _ended(self, at: int, stop: str) -> Division:
         last = self.sections[-1]
         last.end = max(at, last.start)
-        if last.kind in ("input", "final", "action") and (
-            piece := _STOP_PIECE.search(self.text, max(last.start - 1, last.end - 80), last.end)
-        ):
-            if self.text[piece.end() :].strip() == "" or stop:
+        if last.kind in ("input", "final", "action"):
+            piece = _STOP_PIECE.search(self.text, max(last.start - 1, last.end - 80), last.end)
+            if piece is not None and (stop or not self.text[piece.end() :].strip()):
                 last.end = piece.start()
                 stop = stop or "stop_word"
         return Division(self.sections, last.end, stop)  # type: ignore[arg-type]
@@ -135,6 +140,7 @@ class _Divider:
         """Open the section that a label begins, or do nothing; the reason to stop where the turn ends here."""
         kind = label.kind
         if label.inline and not self._counts_inline(label, current):
+            self.passed += 1
             return ""
         if current.kind == "final":
             return self._after_answer(label, current)
@@ -164,15 +170,16 @@ class _Divider:
 
     def _role(self, label: Label, current: Section) -> str:
         """Another role begins to speak: before any step it is an echo of the prompt, after one the turn is over."""
-        begun = self.stepped or current.kind == "thought"
-        if not begun and not self.text[current.start : label.start].strip():
-            current.end = label.start
-            self.sections.append(Section("role" if label.kind == "role" else "preamble", label, label.end))
-            self.position = label.end
+        if self.stepped or current.kind == "thought":
+            return "role"
+        if current.kind == "role":
             return ""
-        if not begun and current.kind == "role":
-            return ""
-        return "role"
+        if self.text[current.start : label.start].strip():
+            return "role"
+        current.end = label.start
+        self.sections.append(Section("role" if label.kind == "role" else "preamble", label, label.end))
+        self.position = label.end
+        return ""
 
     def _after_answer(self, label: Label, current: Section) -> str:
         """What a label after the answer means: the next turn, or a line of the answer."""
@@ -186,8 +193,9 @@ class _Divider:
             return "next_turn"
         if label.kind == "final" and " " in label.words and self.text[current.start : label.start].strip():
             return "next_turn"
-        if label.kind == "action" and self._names_tool(label.end):
-            return "next_turn"
+        if label.kind == "action" and self.passed < MOST_PASSED:
+            self.passed += 1
+            return "next_turn" if self._names_tool(label.end) else ""
         if label.kind == "thought" and "label_translated" in label.repairs:
             return "next_turn"
         return ""

@@ -6,11 +6,10 @@ One call in, one `Call` or one `Fault` out. Knows nothing of the text around the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import regex
 
 from react_text.messages import Call, Fault, Repair
 from react_text.parsing.align import align, only_parameter
@@ -20,11 +19,11 @@ from react_text.parsing.values import read_arguments, read_value
 from react_text.tools import Tool
 
 FINAL_NAMES = frozenset({"finalanswer", "finish"})
-WRAPPED_NAME = regex.compile(r"^(?:functions?|tools?|default_api|tool_code)[._:/]+(?P<inner>.+)$", regex.IGNORECASE)
-COUNTER = regex.compile(r"^(?P<inner>.*\w)[:_#](?:call_)?\d{1,4}$")
-LANGUAGE_WORD = regex.compile(r"\s*(?:json|JSON|arguments|args)\s*[:=]?\s*(?=[{\[])")
-STRING_OR_ESCAPE = regex.compile(r'"(?:[^"\\]|\\.)*+"|(?P<escape>\\[nrt])', regex.DOTALL)
-CALL_ID = regex.compile(r"^(?:call|chatcmpl|toolu|tool|fc)[_-]?[\w-]*\d[\w-]*$", regex.IGNORECASE)
+WRAPPED_NAME = re.compile(r"^(?:functions?|tools?|default_api|tool_code)[._:/]+(?P<inner>.+)$", re.IGNORECASE)
+COUNTER = re.compile(r"^(?P<inner>.*\w)[:_#](?:call_)?\d{1,4}$")
+LANGUAGE_WORD = re.compile(r"\s*(?:json|JSON|arguments|args)\s*[:=]?\s*(?=[{\[])")
+STRING_OR_ESCAPE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|(?P<escape>\\[nrt])', re.DOTALL)
+CALL_ID = re.compile(r"^(?:call|chatcmpl|toolu|tool|fc)[_-]?[\w-]*\d[\w-]*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ def settle(written: WrittenCall, tools: Sequence[Tool], call_id: str) -> Settled
     if not name:
         names = ", ".join(tool.name for tool in tools)
         return Settled(fault=Fault("missing_name", f"The call names no tool; name one of: {names}."), edits=edits)
-    if found.tool is None and regex.sub(r"[\W_]", "", name).lower() in FINAL_NAMES:
+    if found.tool is None and re.sub(r"[\W_]", "", name).lower() in FINAL_NAMES:
         answer = _answer(arguments)
         if answer is not None:
             return Settled(final=answer, edits=edits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from react_text.messages import Call, Fault, Repair
@@ -12,7 +12,7 @@ from react_text.parsing.align import ENVELOPES, NAME_KEYS, align
 from react_text.parsing.arguments import ArgumentsRead, is_empty, read_arguments
 from react_text.parsing.echoes import echoed_blob
 from react_text.parsing.hints import fault, invalid_arguments
-from react_text.parsing.jsonish import SNIPPET, read_value
+from react_text.parsing.jsonish import SNIPPET, ValueRead, read_value
 from react_text.parsing.names import is_answer, is_echo, is_no_tool, plain, resolve_name
 from react_text.parsing.pairs import read_call_arguments
 from react_text.parsing.sections import Section
@@ -62,7 +62,8 @@ def read_step(
     name = body.strip()
     if action.label and action.label.bold:
         name = name.strip("*_` \t")
-    written = _written(name, text[given.start : given.end] if given else None, tools)
+    given_text = text[given.start : given.end] if given else None
+    written = _written(name, given_text, tools)
     step = Step(repairs=list(written.repairs))
     if echoed_blob(name) or (is_echo(written.name) and not _offered(written.name, tools)):
         step.fault = fault("template_echo", tools)
@@ -81,15 +82,20 @@ def read_step(
         cut = last and bool(body) and not body[-1].isspace()
         step.fault = fault("truncated" if cut else "missing_action_input", tools)
         return step
-    return _call(written, read.tool, read.name, step, tools)
+    known = None
+    if given is not None and given.value is not None and written.input is given_text and text[given.value_start] == "{":
+        known = replace(given.value, end=given.value.end - given.value_start)
+    return _call(written, read.tool, read.name, step, tools, known)
 
 
 def _offered(name: str, tools: Sequence[Tool]) -> bool:
     return any(plain(tool.name) == plain(name) for tool in tools)
 
 
-def _call(written: Written, tool: Tool | None, name: str, step: Step, tools: Sequence[Tool]) -> Step:
-    read = _arguments(written, tool)
+def _call(
+    written: Written, tool: Tool | None, name: str, step: Step, tools: Sequence[Tool], known: ValueRead | None
+) -> Step:
+    read = _arguments(written, tool, known)
     step.repairs.extend(read.repairs)
     step.closed, step.bare = read.closed, read.bare
     if read.arguments is None:
@@ -112,7 +118,7 @@ def _call(written: Written, tool: Tool | None, name: str, step: Step, tools: Seq
     return step
 
 
-def _arguments(written: Written, tool: Tool | None) -> ArgumentsRead:
+def _arguments(written: Written, tool: Tool | None, known: ValueRead | None) -> ArgumentsRead:
     if written.is_call and written.input and tool is not None:
         inside = written.input.strip()
         named = read_call_arguments(inside, tool)
@@ -121,7 +127,7 @@ def _arguments(written: Written, tool: Tool | None) -> ArgumentsRead:
         if inside[0] in "\"'" and unquoted(inside) is None:
             return ArgumentsRead(None, fault="ambiguous_arguments")
     if not written.is_object:
-        return read_arguments(written.input or "", tool)
+        return read_arguments(written.input or "", tool, known)
     value = written.arguments
     if isinstance(value, Mapping):
         return ArgumentsRead(dict(value))

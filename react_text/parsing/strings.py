@@ -16,6 +16,9 @@ Place: TypeAlias = Literal["key", "member", "item"]
 CLOSERS = {'"': '"', "'": "'", "`": "`", "“": '”“"', "„": '“”"', "‘": "’‘'", "«": "»", "「": "」", "＂": "＂"}
 """What may end a string that the key opened."""
 
+MOST_INNER_QUOTES = 2000
+"""Quotes within one string that are still told from its end; a string with more is ambiguous."""
+
 SMART = frozenset("“„‘«「＂")
 SEPARATORS = ",;，、"
 
@@ -27,12 +30,12 @@ _ITEM_AHEAD = re.compile(r"""\s*(?:["'“„`\d{\[\-(]|(?:true|false|null|none)\
 _CLOSER_RUN = re.compile(r"[\s,}\])]*")
 _COMMENT = re.compile(r"\s*(?:/\*.{0,400}?\*/|(?://|#)[^\n]{0,400}\n)\s*(?=[,}\]\"'])", re.DOTALL)
 _LABEL_LINE = re.compile(
-    r"\s*(?:[#>*_\s]{0,6})(?:observation|thought|action|final answer)\b[^\n:]{0,16}[:：]", re.IGNORECASE
+    r"\n[ \t]{0,8}[#>*_]{0,3}[ \t]?(?:observation|thought|action|final answer)\b[^\n:]{0,16}[:：]", re.IGNORECASE
 )
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _DRIVE_OR_SHARE = re.compile(r"[A-Za-z]:\\|\\\\\w")
 _PLAIN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
-_STOPS = {opener: re.compile("[" + re.escape(closers) + "\\\\\n]") for opener, closers in CLOSERS.items()}
+_STOPS = {opener: re.compile("[" + re.escape(closers) + "]") for opener, closers in CLOSERS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,6 @@ def read_string(text: str, start: int, end: int, place: Place, openers: str, *, 
     if quote in "\"'" and text.startswith(quote * 3, start):
         return _triple(text, start, end)
     inner: list[int] = []
-    lines = 0
-    label_inside = False
     position = start + 1
     stops = _STOPS[quote]
     while True:
@@ -64,22 +65,18 @@ def read_string(text: str, start: int, end: int, place: Place, openers: str, *, 
         if found is None:
             return StringRead(decode(text[start + 1 : end], quote)[0], end, closed=False)
         at = found.start()
-        char = text[at]
         position = at + 1
-        if char == "\\":
-            position = at + 2
-            if position > end:
-                return StringRead(text[start + 1 : end], end, closed=False)
-        elif char == "\n":
-            lines += 1
-            label_inside = label_inside or _LABEL_LINE.match(text, position, min(end, position + 80)) is not None
-        elif closes(text, at, end, place, openers, bool(inner)):
+        if text[at - 1] == "\\" and _is_escaped(text, at, start):
+            continue
+        if closes(text, at, end, place, openers, bool(inner)):
             break
-        else:
-            inner.append(at)
+        inner.append(at)
+        if len(inner) > MOST_INNER_QUOTES:
+            return StringRead("", position, ambiguous=True)
     body = text[start + 1 : at]
     value, repairs = (body, ()) if raw else decode(body, quote)
-    if lines:
+    broken = "\n" in body
+    if broken:
         repairs = ("raw_newline", *repairs)
     if inner:
         repairs = ("inner_quotes", *repairs)
@@ -87,8 +84,18 @@ def read_string(text: str, start: int, end: int, place: Place, openers: str, *, 
         repairs = ("smart_quotes", *repairs)
     elif quote != '"':
         repairs = ("single_quotes", *repairs)
-    ambiguous = label_inside or (bool(inner) and _reads_as_several(text, inner, start, at))
+    ambiguous = (broken and _LABEL_LINE.search(body) is not None) or (
+        bool(inner) and _reads_as_several(text, inner, start, at)
+    )
     return StringRead(value, position, repairs, ambiguous=ambiguous)
+
+
+def _is_escaped(text: str, at: int, start: int) -> bool:
+    """Whether an odd number of backslashes stands before an offset."""
+    first = at - 1
+    while first > start and text[first] == "\\":
+        first -= 1
+    return (at - 1 - first) % 2 == 1
 
 
 def _triple(text: str, start: int, end: int) -> StringRead:

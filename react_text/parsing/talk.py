@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, TypeAlias
-
-import regex
 
 from react_text.parsing.families import CONTROL
 
@@ -13,15 +12,15 @@ Standing: TypeAlias = Literal["call", "talk", "doubt"]
 NEAR = 240
 """Characters before and after a call that are looked at."""
 
-EXAMPLE = regex.compile(
+EXAMPLE = re.compile(
     r"\b(?:examples?|e\.g|for instance|samples?|looks? like|such as|illustrat\w+|(?:you|one|they) (?:can|could|may|might|would|should)"
     r"|your own|documentation|(?:is|are|be) (?:usually )?written|expects?|as in)\b",
-    regex.IGNORECASE,
+    re.IGNORECASE,
 )
-HINT = regex.compile(r"\b(?:like(?: this| so)?|format|syntax|style|template|written|as follows|shape)\b", regex.IGNORECASE)
-FIRST_PERSON = regex.compile(r"\b(?:I|I'll|I'm|I’ll|I’m|we|let me|let us|let's)\b|\b(?:calling|using|checking|saving)\b", regex.IGNORECASE)
-TOKEN = regex.compile(CONTROL)
-LEAD_OUT = regex.compile(r"(?:[\s\[\]},;>)`]|json\b)*")
+HINT = re.compile(r"\b(?:like(?: this| so)?|format|syntax|style|template|written|as follows|shape)\b", re.IGNORECASE)
+FIRST_PERSON = re.compile(r"\b(?:I|I'll|I'm|I’ll|I’m|we|let me|let us|let's)\b|\b(?:calling|using|checking|saving)\b", re.IGNORECASE)
+TOKEN = re.compile(CONTROL)
+LEAD_OUT = re.compile(r"(?:[\s\[\]},;>)`]|json\b)*")
 
 
 def standing(text: str, start: int, end: int, *, since: int = 0, fenced: bool = False, markup: bool = True) -> Standing:
@@ -52,7 +51,8 @@ def standing(text: str, start: int, end: int, *, since: int = 0, fenced: bool = 
 
 def quoted(text: str, start: int) -> bool:
     """Whether a place stands inside an inline code span."""
-    line = text[max(text.rfind("\n", 0, start) + 1, start - NEAR) : start]
+    floor = max(0, start - NEAR)
+    line = text[max(text.rfind("\n", floor, start) + 1, floor) : start]
     return line.replace("```", "").count("`") % 2 == 1
 
 

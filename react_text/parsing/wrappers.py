@@ -22,6 +22,7 @@ class Unwrapped:
 
 
 _FENCE = re.compile(r"(`{2,}|~{3,})")
+_BLOCK_END = {"`": re.compile(r"(`{2,})[ \t\r]*$", re.MULTILINE), "~": re.compile(r"(~{3,})[ \t\r]*$", re.MULTILINE)}
 _LANGUAGE_LINE = re.compile(r"[ \t]*[\w+#.-]{0,20}[ \t]*\r?\n")
 _LANGUAGE_WORD = re.compile(
     r"(?:json5?|python3?|py|sql|bash|sh|shell|text|txt|plaintext|javascript|js|xml|yaml)\b[ \t]*", re.I
@@ -33,13 +34,14 @@ def fence_end(text: str, start: int) -> int:
     mark = _FENCE.match(text, start)
     if mark is None:
         return -1
-    stop = text.find(mark.group(), mark.end())
-    if stop < 0:
-        return -1
-    stop += len(mark.group())
-    while stop < len(text) and text[stop] == mark.group()[0]:
-        stop += 1
-    return stop
+    sign, size = mark.group()[0], len(mark.group())
+    if _LANGUAGE_LINE.match(text, mark.end()) is None:
+        stop = text.find(mark.group(), mark.end())
+        return stop + size if stop >= 0 else -1
+    close = _BLOCK_END[sign].search(text, mark.end())
+    while close is not None and len(close[1]) < size:
+        close = _BLOCK_END[sign].search(text, close.end())
+    return close.end(1) if close else -1
 
 
 def fence_body(text: str, start: int) -> int:

@@ -102,6 +102,14 @@ def test_null_and_listed_contents_are_their_text() -> None:
     assert contents(ChatTemplate(CHATML).render(messages(("user", parts), ("assistant", None)))) == ["one two"]
 
 
+def test_generation_blocks_and_loop_controls_are_understood() -> None:
+    source = (
+        "{% for m in messages %}{% if m.role == 'tool' %}{% continue %}{% endif %}"
+        "{% generation %}<{{ m.content }}>{% endgeneration %}{% endfor %}{% if tools is not none %}tools{% endif %}"
+    )
+    assert text(ChatTemplate(source).render(messages(("user", "a"), ("assistant", "b")))) == "<a><b>"
+
+
 def test_options_and_the_usual_globals_can_be_read() -> None:
     source = "{{ eos_token }}{{ strftime_now('%Y') | length }}{{ {'é<': 1} | tojson }}{% if think %}T{% endif %}"
     pieces = ChatTemplate(source, eos="</s>", options={"think": True}).render([])

@@ -1,0 +1,132 @@
+"""A request as the body of a chat completion or a raw completion. Pure: values in, a body out.
+
+Which parameters are sent depends on the server and on what it refused before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from react_text.backends.base import Request
+from react_text.backends.chat_template import RAW_STOPS, content_text, render_raw
+from react_text.capabilities import Capabilities
+from react_text.messages import Message
+from react_text.protocol.markers import break_markers
+
+LLAMA_SAMPLERS = frozenset({"llama.cpp", "llama_cpp.server", "koboldcpp"})
+"""Servers with samplers of their own on by default, which are set to what the request says."""
+
+REPEAT_PENALTY = dict.fromkeys(LLAMA_SAMPLERS, "repeat_penalty")
+"""The name of the repeat penalty; elsewhere it is repetition_penalty."""
+
+NO_NULL_CONTENT = frozenset({"llama_cpp.server"})
+"""Servers that refuse an assistant message whose content is null, though they send such ones."""
+
+
+def chat_body(
+    request: Request, model: str, known: Capabilities, *, stream: bool = True, extra: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The body of a chat completion. Tools and a grammar are never sent together: tools go first."""
+    messages = harmless(request.messages, known.server)
+    body = {"model": model, "messages": messages, **_common(request, known, stream)}
+    body |= _stop(request.stop)
+    if continues(request, known):
+        body["messages"] = [*messages, {"role": "assistant", "content": request.reply_start}]
+        if known.prefill == "flags":
+            body |= {"continue_final_message": True, "add_generation_prompt": False}
+    if request.tools:
+        body["tools"] = list(request.tools)
+        if request.tool_choice is not None:
+            body["tool_choice"] = request.tool_choice
+    elif request.grammar is not None and known.grammar is not None:
+        grammar = request.grammar
+        if request.reply_start and not continues(request, known):
+            grammar = begun_grammar(grammar, request.reply_start)
+        body |= _grammar(known.grammar, grammar)
+    return _without(body, known) | dict(extra or {})
+
+
+def completion_body(
+    request: Request, model: str, known: Capabilities, *, stream: bool = True, extra: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The body of a raw completion: the messages as labelled turns, the begun reply at the end of the prompt."""
+    prompt = "".join(piece.text for piece in render_raw(harmless(request.messages, known.server)))
+    body = {"model": model, "prompt": prompt + request.reply_start, **_common(request, known, stream)}
+    body |= _stop((*request.stop, *RAW_STOPS))
+    if request.grammar is not None and known.grammar is not None:
+        body |= _grammar(known.grammar, request.grammar)
+    return _without(body, known) | dict(extra or {})
+
+
+def continues(request: Request, known: Capabilities) -> bool:
+    """Whether the server is asked to go on from the begun reply."""
+    last = request.messages[-1].get("role") if request.messages else None
+    return bool(request.reply_start and known.prefill and not request.tools and last != "assistant")
+
+
+def harmless(messages: Sequence[Message], server: str = "") -> list[Message]:
+    """Messages whose contents hold no control marker that the server would tokenise as one."""
+    changed: list[Message] = []
+    for message in messages:
+        content = message.get("content")
+        if content is None and server in NO_NULL_CONTENT:
+            content = ""
+        elif isinstance(content, list) and all(
+            isinstance(one, Mapping) and one.get("type") == "text" for one in content
+        ):
+            content = content_text(message)
+        if isinstance(content, str):
+            calls = message.get("role") != "assistant"
+            message = {**message, "content": break_markers(content, calls=calls)}
+        changed.append(message)
+    return changed
+
+
+def begun_grammar(grammar: str, beginning: str) -> str:
+    """`grammar` for a reply that the model has to begin itself: the same, after the text `beginning`."""
+    name = "begun"
+    while re.search(rf"(?<![\w-]){name}(?![\w-])", grammar):
+        name += "-on"
+    pieces = re.split(r'("(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|#[^\n]*)', grammar)
+    pieces[::2] = [re.sub(r"(?<![\w-])root(?![\w-])", name, piece) for piece in pieces[::2]]
+    literal = "".join(_ESCAPED.get(letter, letter) for letter in beginning)
+    return f'root ::= "{literal}" {name}\n' + "".join(pieces)
+
+
+_ESCAPED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _common(request: Request, known: Capabilities, stream: bool) -> dict[str, Any]:
+    sampling = request.sampling
+    limit = "max_completion_tokens" if "max_tokens" in known.refused else "max_tokens"
+    body: dict[str, Any] = {limit: max(1, request.max_tokens), "temperature": sampling.temperature}
+    if stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    explicit = known.server in LLAMA_SAMPLERS
+    if explicit:
+        body["top_k"] = 0
+    if explicit or sampling.top_p != 1.0:
+        body["top_p"] = sampling.top_p
+    if explicit or sampling.min_p != 0.0:
+        body["min_p"] = sampling.min_p
+    if explicit or sampling.repeat_penalty != 1.0:
+        body[REPEAT_PENALTY.get(known.server, "repetition_penalty")] = sampling.repeat_penalty
+    if sampling.seed is not None:
+        body["seed"] = sampling.seed
+    return body
+
+
+def _stop(stops: Sequence[str]) -> dict[str, Any]:
+    # an empty stop string ends every reply at once
+    wanted = list(dict.fromkeys(stop for stop in stops if stop))
+    return {"stop": wanted} if wanted else {}
+
+
+def _grammar(parameter: str, grammar: str) -> dict[str, Any]:
+    return {parameter: {"grammar": grammar} if parameter == "structured_outputs" else grammar}
+
+
+def _without(body: Mapping[str, Any], known: Capabilities) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name not in known.refused or name in ("model", "messages")}

@@ -1,0 +1,78 @@
+"""The way of one request over HTTP: post it, read the answer as it comes, and ask again in another form if need be.
+
+What the forms are is the exchange's own business; this drives one, synchronously or asynchronously.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Protocol
+
+from react_text.backends.base import StreamItem
+from react_text.backends.http import Connection
+from react_text.errors import EndpointError
+
+
+class Reader(Protocol):
+    """Reads one answer line by line; `done` once nothing more needs to be read."""
+
+    done: bool
+
+    def feed(self, line: str) -> Iterator[StreamItem]: ...
+
+
+class Exchange(Protocol):
+    """One request in as many forms as the endpoint makes necessary; `open` until its Reply was given."""
+
+    open: bool
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def reader(self) -> Reader: ...
+
+    def body(self) -> dict[str, Any]:
+        """The next form of the request; begins a new reader."""
+        ...
+
+    def ended(self) -> Iterator[StreamItem]:
+        """What an answer that ended gives: the Reply, or nothing, and the exchange stays open."""
+        ...
+
+    def failed(self, error: EndpointError) -> Iterator[StreamItem]:
+        """The same for one that failed; raises where nothing can be done."""
+        ...
+
+
+def drive(connection: Connection, exchange: Exchange) -> Iterator[StreamItem]:
+    """All items of an exchange. Closing the iterator closes the connection."""
+    while exchange.open:
+        try:
+            with connection.post(exchange.url, exchange.body()) as lines:
+                for line in lines:
+                    yield from exchange.reader.feed(line)
+                    if exchange.reader.done:
+                        break
+        except EndpointError as error:
+            yield from exchange.failed(error)
+        else:
+            yield from exchange.ended()
+
+
+async def adrive(connection: Connection, exchange: Exchange) -> AsyncIterator[StreamItem]:
+    """The async twin of `drive`. Cancelling the task closes the connection."""
+    while exchange.open:
+        try:
+            async with connection.apost(exchange.url, exchange.body()) as lines:
+                async for line in lines:
+                    for item in exchange.reader.feed(line):
+                        yield item
+                    if exchange.reader.done:
+                        break
+        except EndpointError as error:
+            for item in exchange.failed(error):
+                yield item
+        else:
+            for item in exchange.ended():
+                yield item

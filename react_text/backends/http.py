@@ -1,0 +1,465 @@
+"""One endpoint over HTTP: addresses, keys, kept-alive connections, retries with back-off, errors a person can act on.
+
+Shared by the chat-completions and the Ollama backend. Knows nothing of messages, models or replies: lines come out.
+httpx and tenacity are imported when the first connection is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import re
+import ssl
+import time
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from react_text.backends.address import EXPECTED_AT_PORT, Address, ApiKey
+from react_text.backends.bodies import Lines, acapped, capped
+from react_text.backends.endpoint_errors import ErrorBody, overflow_numbers, read_body, reason_of
+from react_text.errors import BackendError, ContextOverflow, EndpointError, ToolsRefused
+
+if TYPE_CHECKING:
+    import httpx
+
+LONGEST_BODY = 64 * 2**20
+LONGEST_ERROR = 256 * 2**10
+LONGEST_WAIT = 60.0
+"""Seconds of a Retry-After that are waited; an endpoint that asks for more is an error at once."""
+LOADING_PATIENCE = 60.0
+"""Seconds that a server may go on saying that it is still loading its model."""
+
+RETRIED = frozenset({"unreachable", "disconnected", "busy", "loading", "server"})
+"""Reasons for which the same request may work a moment later; a generation changes nothing on the user's side."""
+
+HINTS = {
+    "key": "Give the right api_key, or set OPENAI_API_KEY.",
+    "model": "GET /v1/models lists the names it serves.",
+}
+"""The next step for a person, by reason of the error."""
+
+_log = logging.getLogger("react_text.http")
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One small question to a server, outside any generation."""
+
+    method: str
+    url: str
+    json: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: `value` is the JSON of the body, or None where it was none. Header names are lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    value: Any
+    text: str = ""
+
+
+class Connection:
+    """Kept-alive connections to one endpoint, for threads and for event loops.
+
+    `timeout` is the longest silence in seconds, and also bounds a whole body that is no stream. `retries` are further
+    attempts after the first, `backoff` the seconds before the first of them, doubled each time and spread at random.
+    At most `max_connections` are open at once; more requests wait for their turn.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        key: ApiKey,
+        *,
+        timeout: float = 300.0,
+        connect_timeout: float = 5.0,
+        max_connections: int = 16,
+        retries: int = 2,
+        backoff: float = 0.5,
+        headers: Mapping[str, str] | None = None,
+        hints: Mapping[str, str] | None = None,
+    ) -> None:
+        self.address = address
+        self.key = key
+        self.timeout = timeout
+        self.retries = retries
+        self.backoff = backoff
+        self._connect_timeout = connect_timeout
+        self._max_connections = max_connections
+        self._headers = dict(headers or {})
+        self._hints = {**HINTS, **(hints or {})}
+        self._client: httpx.Client | None = None
+        self._async_clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]
+        self._async_clients = weakref.WeakKeyDictionary()
+        self._lifetimes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncIterator[None]]
+        self._lifetimes = weakref.WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        return f"Connection({self.address.base!r})"
+
+    @contextlib.contextmanager
+    def post(self, url: str, body: Mapping[str, Any]) -> Iterator[Iterator[str]]:
+        """The lines of the answer to a POST, as they come. Leaving the context early closes the connection.
+
+        Raises EndpointError, ToolsRefused or ContextOverflow, after the retries that make sense.
+        """
+        response = self._retrying(lambda: self._open(url, body))
+        try:
+            yield self._lines(response)
+        finally:
+            response.close()
+
+    @contextlib.asynccontextmanager
+    async def apost(self, url: str, body: Mapping[str, Any]) -> AsyncIterator[AsyncIterator[str]]:
+        """The async twin of `post`."""
+
+        async def attempt() -> httpx.Response:
+            return await self._aopen(url, body)
+
+        response = await self._aretrying(attempt)
+        try:
+            yield self._alines(response)
+        finally:
+            await response.aclose()
+
+    def _open(self, url: str, body: Mapping[str, Any]) -> httpx.Response:
+        client = self.client()
+        with self._translated():
+            response = client.send(client.build_request("POST", url, json=body), stream=True)
+        if response.is_success:
+            return response
+        try:
+            with self._translated():
+                text = capped(response.iter_bytes(), LONGEST_ERROR, self.timeout)
+        finally:
+            response.close()
+        raise self.error(response.status_code, read_body(text), response.headers, sent_tools="tools" in body)
+
+    async def _aopen(self, url: str, body: Mapping[str, Any]) -> httpx.Response:
+        client = await self.async_client()
+        with self._translated():
+            response = await client.send(client.build_request("POST", url, json=body), stream=True)
+        if response.is_success:
+            return response
+        try:
+            with self._translated():
+                text = await acapped(response.aiter_bytes(), LONGEST_ERROR, self.timeout)
+        finally:
+            await response.aclose()
+        raise self.error(response.status_code, read_body(text), response.headers, sent_tools="tools" in body)
+
+    def _lines(self, response: httpx.Response) -> Iterator[str]:
+        splitter = Lines(self.timeout)
+        with self._translated():
+            for chunk in response.iter_bytes():
+                yield from splitter.feed(chunk)
+        yield from splitter.rest()
+
+    async def _alines(self, response: httpx.Response) -> AsyncIterator[str]:
+        splitter = Lines(self.timeout)
+        with self._translated():
+            async for chunk in response.aiter_bytes():
+                for line in splitter.feed(chunk):
+                    yield line
+        for line in splitter.rest():
+            yield line
+
+    def ask(self, ask: Ask) -> Answer | None:
+        """The answer to a small question, whatever its status, or None where none came. Never raises, never retries."""
+        try:
+            client = self.client()
+            with client.stream(ask.method, ask.url, json=ask.json, timeout=self._small()) as response:
+                text = capped(response.iter_bytes(), LONGEST_BODY, self._small())
+                return _answer(response, text)
+        except _no_answer():
+            return None
+
+    async def aask(self, ask: Ask) -> Answer | None:
+        """The async twin of `ask`."""
+        try:
+            client = await self.async_client()
+            async with client.stream(ask.method, ask.url, json=ask.json, timeout=self._small()) as response:
+                text = await acapped(response.aiter_bytes(), LONGEST_BODY, self._small())
+                return _answer(response, text)
+        except _no_answer():
+            return None
+
+    def drive(self, questions: Generator[Ask, Answer | None, _Result]) -> _Result:
+        """Put the questions of a generator one by one and send it the answers; gives what it returns."""
+        try:
+            ask = next(questions)
+            while True:
+                answer = self.ask(ask)
+                ask = questions.send(answer)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+
+    async def adrive(self, questions: Generator[Ask, Answer | None, _Result]) -> _Result:
+        """The async twin of `drive`."""
+        try:
+            ask = next(questions)
+            while True:
+                answer = await self.aask(ask)
+                ask = questions.send(answer)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+
+    def _small(self) -> float:
+        return min(self.timeout, 10.0)
+
+    def client(self) -> httpx.Client:
+        if self._client is None:
+            import httpx
+
+            self._client = httpx.Client(**self._options())
+        return self._client
+
+    async def async_client(self) -> httpx.AsyncClient:
+        """The client of the running event loop, closed when that loop ends."""
+        loop = asyncio.get_running_loop()
+        client = self._async_clients.get(loop)
+        if client is None:
+            import httpx
+
+            client = httpx.AsyncClient(**self._options())
+            self._async_clients[loop] = client
+            # an event loop closes its unfinished async generators when it ends, and this one closes the client
+            self._lifetimes[loop] = lifetime = _lifetime(client)
+            await lifetime.__anext__()
+        return client
+
+    def _options(self) -> dict[str, Any]:
+        import httpx
+
+        address = self.address
+        headers = {"User-Agent": "react-text", **self._headers}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key.reveal()}"
+        return {
+            "headers": headers,
+            "auth": (address.user, address.password) if address.user and not self.key else None,
+            "timeout": httpx.Timeout(self.timeout, connect=self._connect_timeout, pool=None),
+            "limits": httpx.Limits(
+                max_connections=self._max_connections, max_keepalive_connections=self._max_connections
+            ),
+            "trust_env": not address.is_loopback,
+            # for plain http no certificates are read: loading them takes longer than a local request
+            "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if address.base.startswith("http:") else True,
+        }
+
+    def close(self) -> None:
+        """Close what is open. Clients of event loops that still run are closed when those end."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    async def aclose(self) -> None:
+        """Close the connections of the running event loop too."""
+        self.close()
+        loop = asyncio.get_running_loop()
+        self._async_clients.pop(loop, None)
+        lifetime = self._lifetimes.pop(loop, None)
+        if lifetime is not None:
+            await lifetime.aclose()  # type: ignore[attr-defined]
+
+    def error(
+        self, status: int | None, body: ErrorBody, headers: Mapping[str, str] | None = None, *, sent_tools: bool = False
+    ) -> BackendError:
+        """The error that an answer stands for."""
+        body = replace(body, message=self.key.hide(body.message), param=self.key.hide(body.param))
+        reason = reason_of(status, body, sent_tools=sent_tools)
+        if reason == "overflow" and (numbers := overflow_numbers(body)):
+            return ContextOverflow(*numbers)
+        said = " ".join(body.message.split())[:400].rstrip(".")
+        told = f"answered {status}" if status else "broke off"
+        message = f"The endpoint at {self.address.base} {told}" + (f": {said}." if said else ".")
+        kind = ToolsRefused if reason == "tools" else EndpointError
+        wait = _retry_after(headers or {})
+        retryable = reason in RETRIED
+        hint = self._hint(reason, status)
+        if retryable and wait is not None and wait > LONGEST_WAIT:
+            retryable, hint = False, f"It asks to wait {wait:.0f} seconds."
+        return kind(message, reason=reason, status=status, retryable=retryable, retry_after=wait, body=body, hint=hint)
+
+    def _hint(self, reason: str, status: int | None) -> str | None:
+        base = self.address.base
+        if 300 <= (status or 0) < 400:
+            return "It redirects to another address; use that as the base URL."
+        if reason == "address" and reason not in self._hints:
+            versions = re.findall(r"/v\d+(?=/|$)", urlsplit(base).path)
+            if len(versions) > 1:
+                return f"The base URL holds {versions[0]} twice; use {self.address.root}{versions[0]}."
+            if not versions:
+                return f"The base URL has no /v1 at its end; try {base}/v1."
+            return f"Is there an OpenAI-compatible server at {self.address.root}?"
+        return self._hints.get(reason)
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        """What httpx raises, as an EndpointError that names the endpoint and the next step."""
+        import httpx
+
+        base = self.address.base
+        try:
+            yield
+        except httpx.ConnectTimeout:
+            raise EndpointError(
+                f"The endpoint at {base} did not take a connection in {self._connect_timeout:g} seconds.",
+                reason="unreachable",
+                retryable=True,
+                hint=self._how_to_start(),
+            ) from None
+        except httpx.ConnectError as error:
+            said = self.key.hide(str(error)) or "no connection"
+            what = "is not there (connection refused)" if _is_refusal(error) else f"cannot be reached: {said}"
+            raise EndpointError(
+                f"The endpoint at {base} {what.rstrip('.')}.",
+                reason="unreachable",
+                retryable=True,
+                hint=self._how_to_start(),
+            ) from None
+        except httpx.TimeoutException:
+            raise EndpointError(
+                f"The endpoint at {base} was silent for {self.timeout:g} seconds.",
+                reason="timeout",
+                hint="Raise timeout= if the model needs longer to read the prompt.",
+            ) from None
+        except (httpx.TransportError, httpx.StreamError) as error:
+            said = self.key.hide(str(error)).rstrip(".")
+            raise EndpointError(
+                f"The endpoint at {base} closed the connection" + (f" ({said})." if said else "."),
+                reason="disconnected",
+                retryable=True,
+            ) from None
+        except httpx.DecodingError:
+            raise EndpointError(
+                f"The endpoint at {base} sent a body whose compression cannot be undone.", reason="malformed"
+            ) from None
+
+    def _how_to_start(self) -> str:
+        address = self.address
+        if not address.is_loopback and address.port not in EXPECTED_AT_PORT:
+            return "Check the address and the network."
+        server, command = EXPECTED_AT_PORT.get(
+            address.port or 80,
+            ("An OpenAI-compatible server", f"llama-server -m MODEL.gguf --port {address.port or 80}"),
+        )
+        return f"{server} is expected there; start it with: {command}"
+
+    def _retrying(self, attempt: Callable[[], _Result]) -> _Result:
+        import tenacity
+
+        policy = _Policy(self.retries, self.backoff, self.address.base)
+        retrying: Any = tenacity.Retrying(**policy.options())
+        result: _Result = retrying(attempt)
+        return result
+
+    async def _aretrying(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
+        import tenacity
+
+        policy = _Policy(self.retries, self.backoff, self.address.base)
+        retrying: Any = tenacity.AsyncRetrying(**policy.options())
+        result: _Result = await retrying(attempt)
+        return result
+
+
+class _Policy:
+    """When to try again and how long to wait, in tenacity's terms."""
+
+    def __init__(self, retries: int, backoff: float, base: str) -> None:
+        self._retries = retries
+        self._backoff = backoff
+        self._base = base
+
+    def options(self) -> dict[str, Any]:
+        import tenacity
+
+        self._spread = tenacity.wait_random_exponential(multiplier=self._backoff, max=LONGEST_WAIT)
+        return {
+            "retry": tenacity.retry_if_exception(lambda error: isinstance(error, EndpointError) and error.retryable),
+            "stop": self._stop,
+            "wait": self._wait,
+            "before_sleep": self._tell,
+            "reraise": True,
+        }
+
+    def _stop(self, state: Any) -> bool:
+        error = state.outcome.exception()
+        if self._retries and isinstance(error, EndpointError) and error.reason == "loading":
+            return bool(state.seconds_since_start > LOADING_PATIENCE)
+        return bool(state.attempt_number > self._retries)
+
+    def _wait(self, state: Any) -> float:
+        error = state.outcome.exception()
+        if isinstance(error, EndpointError) and error.retry_after is not None:
+            return error.retry_after
+        if isinstance(error, EndpointError) and error.reason == "loading":
+            return self._backoff
+        return float(self._spread(state))
+
+    def _tell(self, state: Any) -> None:
+        error = state.outcome.exception()
+        reason = error.reason if isinstance(error, EndpointError) else ""
+        _log.info("%s: %s, trying again (attempt %d)", self._base, reason, state.attempt_number + 1)
+
+
+def _answer(response: httpx.Response, text: str) -> Answer:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    return Answer(response.status_code, {name.lower(): one for name, one in response.headers.items()}, value, text)
+
+
+def _is_refusal(error: BaseException | None) -> bool:
+    """Whether nobody listens at the port; how that is said differs between the sync and the async transport."""
+    while error is not None:
+        if isinstance(error, ConnectionRefusedError) or "refused" in str(error).lower():
+            return True
+        if any(_is_refusal(one) for one in getattr(error, "exceptions", ())):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _no_answer() -> tuple[type[Exception], ...]:
+    import httpx
+
+    return EndpointError, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a Retry-After header asks to wait: a number, a date, or OpenAI's milliseconds."""
+    found = {name.lower(): value for name, value in headers.items()}
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = found.get(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) * scale
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - time.time()
+            except (ValueError, TypeError):
+                continue
+        if seconds == seconds:
+            return max(0.0, seconds)
+    return None
+
+
+async def _lifetime(client: httpx.AsyncClient) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        await client.aclose()
