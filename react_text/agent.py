@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from react_text.backends.base import Backend, Delta, Progress, Reply, Sampling, StreamItem
 from react_text.backends.llama_cpp import LlamaCpp
+from react_text.capabilities import Support
 from react_text.data import load_dialect, load_grammar_skeleton
 from react_text.errors import BackendError
 from react_text.events import Event, Finished, Observed, PromptProgress, Result, TextDelta
@@ -26,11 +27,13 @@ from react_text.loop import (
 )
 from react_text.messages import Call, Message, Observation, Usage
 from react_text.models import resolve_model
+from react_text.modes import StructuredMode, TextMode
 from react_text.protocol.dialect import Dialect
 from react_text.protocol.examples import examples_of
 from react_text.protocol.grammar import text_grammar
 from react_text.protocol.render import Entry, opening, to_text, user_message
 from react_text.runaway import Watch
+from react_text.switch import Wanted, start
 from react_text.toolbox import Toolbox
 from react_text.tools import Tool
 
@@ -68,7 +71,7 @@ class Agent:
         model: Backend | str,
         tools: Toolbox | Iterable[Tool | Callable[..., Any] | Mapping[str, Any]] = (),
         *,
-        mode: Literal["auto", "text"] = "auto",
+        mode: Wanted = "auto",
         dialect: str | Dialect = "react",
         grammar: GrammarUse | None = None,
         instructions: str = "",
@@ -79,8 +82,8 @@ class Agent:
         sampling: Sampling | None = None,
         confirm: Callable[[Call], Verdict] | None = None,
     ) -> None:
-        if mode not in ("auto", "text"):
-            raise ValueError(f"mode {mode!r} is not known; use 'auto' or 'text'.")
+        if mode not in ("auto", "text", "structured"):
+            raise ValueError(f"mode {mode!r} is not known; use 'auto', 'text' or 'structured'.")
         self.backend: Backend = LlamaCpp(resolve_model(model)) if isinstance(model, str) else model
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self.confirm = confirm
@@ -90,11 +93,16 @@ class Agent:
         self.setup = Setup(
             dialect=chosen,
             tools=offered,
-            opening=self._opening(chosen, offered, instructions),
+            modes={
+                "text": TextMode(
+                    chosen, offered, self._opening(chosen, offered, instructions), self._grammars(chosen, offered)
+                ),
+                "structured": StructuredMode(chosen, offered, instructions),
+            },
+            switch=start(mode, self._support(mode)),
             limits=Limits(max_steps, max_tokens, token_budget, time_budget),
             sampling=sampling or Sampling(),
             grammar_use=grammar or ("always" if self.backend.supports_grammar else "never"),
-            grammars=self._grammars(chosen, offered),
             context_length=self.backend.context_length,
             count_tokens=self.backend.count_tokens,
         )
@@ -169,7 +177,7 @@ class Agent:
 
     def prompt(self, question: str) -> list[Message]:
         """The turns that the model is sent for a question, before its first reply."""
-        return to_text([*self.setup.opening, Entry(user_message(question))], self.setup.dialect)
+        return self.setup.modes[self.setup.switch.mode].messages([Entry(user_message(question))])
 
     def _loop(self, question: str) -> LoopGenerator:
         if not question.strip():
@@ -219,6 +227,12 @@ class Agent:
                 refused[call.id] = Observation(call.id, call.name, sentence, is_error=True)
         return refused
 
+    def _support(self, mode: Wanted) -> Support:
+        """What the backend knows of real tool calls; asked only where it decides."""
+        find_out = getattr(self.backend, "tool_support", None)
+        support: Support = find_out() if find_out is not None and mode == "auto" else "unknown"
+        return support
+
     def _opening(self, dialect: Dialect, tools: tuple[Tool, ...], instructions: str) -> list[Entry]:
         """The longest opening that leaves room for the conversation."""
         context = self.backend.context_length
@@ -244,7 +258,7 @@ class _Writing:
         self.started = time.monotonic()
         self.seconds = item.seconds
         single = item.request.grammar is not None
-        self.watch = Watch(agent.setup.tools, item.request.reply_start, single=single)
+        self.watch = Watch(agent.setup.tools, item.request.reply_start, single=single, labelled=not item.request.tools)
         self.request = replace(item.request, until=self.enough)
         self.written = ""
         self.reply: Reply | None = None

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Literal, TypeAlias
 
 from react_text.messages import Call, Fault, Message, Observation, Turn, Usage
+from react_text.switch import Mode
 
 StopReason: TypeAlias = Literal[
     "answer",
@@ -44,7 +45,7 @@ class Result:
     steps: tuple[Step, ...] = ()
     usage: Usage = field(default_factory=Usage)
     messages: tuple[Message, ...] = ()
-    mode: Literal["text", "structured"] = "text"
+    mode: Mode = "text"
     mode_changes: tuple[str, ...] = ()
 
 
@@ -111,13 +112,25 @@ class Steered:
 
 
 @dataclass(frozen=True, slots=True)
+class ModeChanged:
+    """The model is asked in another mode from here on; `reason` is the evidence."""
+
+    step: int
+    before: Mode
+    after: Mode
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The run is over."""
 
     result: Result = field(default_factory=lambda: Result("", "cancelled"))
 
 
-Event: TypeAlias = StepStarted | PromptProgress | TextDelta | TurnRead | Observed | Corrected | Steered | Finished
+Event: TypeAlias = (
+    StepStarted | PromptProgress | TextDelta | TurnRead | Observed | Corrected | Steered | ModeChanged | Finished
+)
 
 
 def event_dict(event: Event) -> dict[str, Any]:

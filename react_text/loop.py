@@ -8,19 +8,31 @@ each and share all that is decided here: budgets, corrections, repeated calls, t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from react_text.backends.base import Reply, Request, Sampling
 from react_text.catalog import FAULTS
 from react_text.errors import BackendError
-from react_text.events import Corrected, Event, Finished, Result, Steered, Step, StepStarted, StopReason, TurnRead
+from react_text.events import (
+    Corrected,
+    Event,
+    Finished,
+    ModeChanged,
+    Result,
+    Steered,
+    Step,
+    StepStarted,
+    StopReason,
+    TurnRead,
+)
 from react_text.messages import Call, Fault, Message, Observation, Turn, Usage
-from react_text.parsing import parse
+from react_text.modes import AskingMode
 from react_text.protocol.dialect import Dialect
 from react_text.protocol.examples import copies_example, examples_of
-from react_text.protocol.render import Entry, answer_message, call_message, observation_message, to_text, user_message
+from react_text.protocol.render import Entry, observation_message, user_message
+from react_text.switch import Mode, Switch, after_error, after_turn
 from react_text.tools import Example, Tool
 
 GrammarUse: TypeAlias = Literal["always", "ladder", "never"]
@@ -45,17 +57,17 @@ class Limits:
 class Setup:
     """Everything a run is given before its question.
 
-    `grammars` holds GBNF texts by what is wanted ("any", "answer"), empty where the backend takes none.
-    `count_tokens` gives the length of a rendered prompt, or None where it cannot be known.
+    `modes` are the ways to ask that this run may use, `switch` says which one it begins with. `count_tokens` gives the
+    length of a rendered prompt, or None where it cannot be known; `context_length` likewise.
     """
 
     dialect: Dialect
     tools: tuple[Tool, ...]
-    opening: Sequence[Entry]
+    modes: Mapping[Mode, AskingMode]
+    switch: Switch
     limits: Limits = field(default_factory=Limits)
     sampling: Sampling = field(default_factory=Sampling)
     grammar_use: GrammarUse = "always"
-    grammars: dict[str, str] = field(default_factory=dict)
     context_length: int | None = None
     count_tokens: Callable[[Sequence[Message], str], int | None] = lambda messages, reply_start: None
 
@@ -118,8 +130,8 @@ class _Run:
         self.setup = setup
         self.clock = clock
         self.started = clock()
-        self.entries = [*setup.opening, *history, Entry(user_message(question))]
-        self.opening_length = len(setup.opening)
+        self.entries = [*history, Entry(user_message(question))]
+        self.switch = setup.switch
         self.steps: list[Step] = []
         self.calls_made = 0
         self.corrections = 0
@@ -144,27 +156,36 @@ class _Run:
         if len(self.steps) >= self.setup.limits.max_steps:
             yield from self.stop_at_the_limit()
         self.check_budgets()
-        turn, text = yield from self.ask()
+        turn, reply = yield from self.ask()
         if turn.kind == "final" and turn.final:
-            self.entries.append(Entry(answer_message(turn.final), self.as_written(turn, text)))
+            self.entries.append(self.mode.answer_entry(turn, reply))
             return turn.final
-        if turn.kind == "action" and (copied := self.copied_example(turn)) is None:
-            return (yield from self.act(turn, text))
-        fault = turn.fault or (copied if turn.kind == "action" else self.plain_fault("no_action"))
-        yield from self.correct(fault or self.plain_fault("no_action"), text)
+        fault = self.copied_example(turn) if turn.kind == "action" else turn.fault or self.plain_fault("no_action")
+        if fault is None:
+            return (yield from self.act(turn, reply))
+        yield from self.correct(fault, reply.text)
         return None
 
-    def ask(self, *, answer_only: bool = False) -> Generator[LoopItem, Any, tuple[Turn, str]]:
-        """Generate one reply and read it."""
+    @property
+    def mode(self) -> AskingMode:
+        return self.setup.modes[self.switch.mode]
+
+    def ask(self, *, answer_only: bool = False) -> Generator[LoopItem, Any, tuple[Turn, Reply]]:
+        """Generate one reply and read it; a refusal of the mode is met by asking again in the other one."""
         number = len(self.steps) + 1
         yield StepStarted(number)
-        request = yield from self.fitted(self.request(answer_only), number)
-        sent = yield Generate(request, number, self.seconds_left())
-        if isinstance(sent, Failed):
-            raise _Stop("backend_error", str(sent.error))
-        assert isinstance(sent, Generated)
-        reply = sent.reply
-        turn = parse(reply.text, self.setup.tools, finish_reason=reply.finish_reason)
+        while True:
+            request = yield from self.fitted(self.request(answer_only), number)
+            sent = yield Generate(request, number, self.seconds_left())
+            if isinstance(sent, Generated):
+                break
+            assert isinstance(sent, Failed)
+            changed = after_error(self.switch, str(sent.error), getattr(sent.error, "status", None))
+            if changed is None:
+                raise _Stop("backend_error", str(sent.error))
+            yield from self.change_to(changed, number)
+        reply, mode = sent.reply, self.mode
+        turn = mode.read(reply)
         if sent.ended == "runaway":
             turn = replace(turn, kind="none", calls=(), final=None, fault=self.plain_fault("runaway"), strict=False)
         self.steps.append(Step(reply.text, turn, (), reply.usage))
@@ -173,16 +194,23 @@ class _Run:
             if (left := self.seconds_left()) is not None and left <= 0:
                 self.check_budgets()
             raise _Stop("cancelled", f"Cancelled in step {number}.")
-        return turn, reply.text
+        yield from self.change_to(after_turn(self.switch, turn, reply.message), number)
+        return turn, reply
 
-    def act(self, turn: Turn, text: str) -> Generator[LoopItem, Any, str | None]:
+    def change_to(self, switch: Switch, number: int) -> LoopGenerator:
+        """Take over what the switch has learnt; from the next request on its mode counts."""
+        changes = switch.changes[len(self.switch.changes) :]
+        self.switch = switch
+        for change in changes:
+            yield ModeChanged(number, change.before, change.after, change.reason)
+
+    def act(self, turn: Turn, reply: Reply) -> Generator[LoopItem, Any, str | None]:
         """Run the calls of a turn, unless they only repeat what is known."""
         self.corrections = 0
         key = json.dumps([[call.name, dict(call.arguments)] for call in turn.calls], sort_keys=True, default=str)
         number = len(self.steps)
-        calls = tuple(replace(call, id=f"call_{self.calls_made + n}") for n, call in enumerate(turn.calls, 1))
-        self.calls_made += len(calls)
-        message = Entry(call_message(calls, turn.thought), self.as_written(turn, text))
+        calls = self.with_ids(turn.calls)
+        message = self.mode.call_entry(turn, calls, reply)
         if self.pointed_out and key in self.results:
             known = [Observation(call.id, call.name, text) for call, text in zip(calls, self.results[key], strict=True)]
             self.entries += [message, *(Entry(observation_message(one)) for one in known)]
@@ -227,10 +255,10 @@ class _Run:
         self.say("answer now")
         yield Steered(len(self.steps), "answer_now", why)
         self.check_budgets()
-        turn, text = yield from self.ask(answer_only=True)
+        turn, reply = yield from self.ask(answer_only=True)
         if turn.kind != "final" or not turn.final:
             raise _Stop("stuck", "Stopped: the same call was made again and again, and no answer came of it.")
-        self.entries.append(Entry(answer_message(turn.final), text))
+        self.entries.append(self.mode.answer_entry(turn, reply))
         return turn.final
 
     def stop_at_the_limit(self) -> LoopGenerator:
@@ -247,21 +275,18 @@ class _Run:
 
     def request(self, answer_only: bool) -> Request:
         """The next request; each correction in a row changes something real about it."""
-        setup, dialect = self.setup, self.setup.dialect
-        rung = self.corrections
-        use_grammar = setup.grammar_use == "always" or (setup.grammar_use == "ladder" and rung >= 2)
+        setup, rung = self.setup, self.corrections
         sampling = setup.sampling
         if rung >= 2:
             sampling = replace(sampling, temperature=max(sampling.temperature, 0.4 * (rung - 1)))
         if self.penalty > sampling.repeat_penalty:
             sampling = replace(sampling, repeat_penalty=self.penalty)
-        return Request(
-            messages=to_text(self.entries, dialect),
-            reply_start=dialect.final_start if answer_only else dialect.reply_start,
-            stop=dialect.stop,
+        return self.mode.request(
+            self.entries,
+            answer_only=answer_only,
             max_tokens=setup.limits.max_tokens,
             sampling=sampling,
-            grammar=setup.grammars.get("any") if use_grammar and not answer_only else None,
+            grammar=setup.grammar_use == "always" or (setup.grammar_use == "ladder" and rung >= 2),
         )
 
     def fitted(self, request: Request, number: int) -> Generator[LoopItem, Any, Request]:
@@ -281,7 +306,7 @@ class _Run:
                     "for the reply. Use a larger n_ctx (--n-ctx), fewer tools, or a shorter dialect.",
                 )
             cut += 1
-            request = replace(request, messages=to_text(self.entries, self.setup.dialect))
+            request = replace(request, messages=self.mode.messages(self.entries))
         if cut:
             yield Steered(number, "history_shortened", f"{cut} old observations were shortened to fit the context")
         if count is None:
@@ -290,7 +315,7 @@ class _Run:
 
     def shorten_oldest(self) -> bool:
         for index, entry in enumerate(self.entries):
-            if index < self.opening_length or entry.message["role"] != "tool" or entry.written is not None:
+            if entry.message["role"] != "tool" or entry.written is not None:
                 continue
             content = entry.message["content"]
             if len(content) > SHORTENED_TO + 50:
@@ -305,9 +330,7 @@ class _Run:
     def copied_example(self, turn: Turn) -> Fault | None:
         """A fault when a call repeats its worked example's values and the conversation does not hold them."""
         known = "\n".join(
-            str(entry.message["content"])
-            for entry in self.entries[self.opening_length :]
-            if entry.message["role"] in ("user", "tool")
+            str(entry.message["content"]) for entry in self.entries if entry.message["role"] in ("user", "tool")
         )
         for call in turn.calls:
             example = self.examples.get(call.name)
@@ -319,9 +342,15 @@ class _Run:
                 return Fault("copied_example", sentence, call)
         return None
 
-    def as_written(self, turn: Turn, text: str) -> str | None:
-        """The model's own text where it was read as it stands; a mended turn is shown to it in its mended form."""
-        return text if not turn.edits else None
+    def with_ids(self, calls: Sequence[Call]) -> tuple[Call, ...]:
+        """The calls with ids that no other call of this run has: an endpoint's own where they are, else numbered."""
+        taken = {one["id"] for entry in self.entries for one in entry.message.get("tool_calls") or ()}
+        ids = [call.id for call in calls]
+        if self.switch.mode == "structured" and len({*ids} - taken) == len(ids) and all(ids):
+            return tuple(calls)
+        first = self.calls_made + 1
+        self.calls_made += len(calls)
+        return tuple(replace(call, id=f"call_{number}") for number, call in enumerate(calls, first))
 
     def plain_fault(self, code: str) -> Fault:
         dialect = self.setup.dialect
@@ -355,5 +384,6 @@ class _Run:
         return sum((step.usage for step in self.steps), Usage())
 
     def finished(self, answer: str, reason: StopReason) -> Finished:
-        messages = tuple(entry.message for entry in self.entries[self.opening_length :])
-        return Finished(Result(answer, reason, tuple(self.steps), self.usage(), messages))
+        messages = tuple(entry.message for entry in self.entries)
+        changes = tuple(change.reason for change in self.switch.changes)
+        return Finished(Result(answer, reason, tuple(self.steps), self.usage(), messages, self.switch.mode, changes))

@@ -21,36 +21,44 @@ _SECTIONS: dict[str, Section] = {"thought": "thought", "call_started": "call", "
 
 
 class Watch:
-    """Reads one reply as it comes: splits it into sections, and says when nothing more is worth generating."""
+    """Reads one reply as it comes: splits it into sections, and says when nothing more is worth generating.
 
-    def __init__(self, tools: Sequence[Tool], reply_start: str, *, single: bool) -> None:
-        self.reader = StreamReader(tools, single=single)
-        self.reader.feed(reply_start)
+    `single` ends a reply with its first whole call. A reply that is not `labelled` (a structured one) is only watched
+    for repetition; its text counts as thought until the whole message is read.
+    """
+
+    def __init__(self, tools: Sequence[Tool], reply_start: str, *, single: bool, labelled: bool = True) -> None:
+        self.reader = StreamReader(tools, reply_start=reply_start, single=single) if labelled else None
         self.runaway = False
-        self.pieces = 0
-        self.labelled = False
-        self.sections: list[tuple[Section, str]] = []
-        self._checked_at = 0
+        self._pieces = 0
+        self._reached_label = False
+        self._sections: list[tuple[Section, str]] = []
+        self._tail = ""
+        self._unchecked = 0
 
     def feed(self, text: str) -> bool:
         """Take the next piece (about one token); True when generation should stop."""
-        self.pieces += 1
-        for event in self.reader.feed(text):
-            if section := _SECTIONS.get(event.kind):
-                self.labelled |= section != "thought"
-                self.sections.append((section, event.text or event.name))
-        if self.reader.done:
-            return True
-        whole = self.reader.text
-        if len(whole) - self._checked_at >= _CHECK_EVERY:
-            self._checked_at = len(whole)
-            self.runaway = repeats_itself(whole)
-        self.runaway |= not self.labelled and self.pieces >= LABEL_WITHIN
+        self._pieces += 1
+        if self.reader is None:
+            self._sections.append(("thought", text))
+        else:
+            for event in self.reader.feed(text):
+                if section := _SECTIONS.get(event.kind):
+                    self._reached_label |= section != "thought"
+                    self._sections.append((section, event.text or event.name))
+            if self.reader.done:
+                return True
+            self.runaway |= not self._reached_label and self._pieces >= LABEL_WITHIN
+        self._tail = (self._tail + text)[-_LONGEST_PERIOD * REPEATS :]
+        self._unchecked += len(text)
+        if self._unchecked >= _CHECK_EVERY:
+            self._unchecked = 0
+            self.runaway |= repeats_itself(self._tail)
         return self.runaway
 
     def take_sections(self) -> list[tuple[Section, str]]:
         """The pieces of sections since the last time."""
-        taken, self.sections = self.sections, []
+        taken, self._sections = self._sections, []
         return taken
 
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+from react_text.capabilities import Support
 from react_text.messages import Turn
 
 Mode: TypeAlias = Literal["text", "structured"]
 Wanted: TypeAlias = Literal["auto", "text", "structured"]
-Support: TypeAlias = Literal["yes", "no", "unknown"]
 
 LEAKS_IN_A_ROW = 3
 """Calls in a row that arrive in `content` instead of `tool_calls` before a model is moved to text for good."""

@@ -5,8 +5,18 @@ import asyncio
 import pytest
 
 from react_text import Agent, Scripted, tool
-from react_text.errors import ToolUnavailable
-from react_text.events import Corrected, Finished, Observed, Steered, StepStarted, TextDelta, TurnRead, event_dict
+from react_text.errors import EndpointError, ToolsRefused, ToolUnavailable
+from react_text.events import (
+    Corrected,
+    Finished,
+    ModeChanged,
+    Observed,
+    Steered,
+    StepStarted,
+    TextDelta,
+    TurnRead,
+    event_dict,
+)
 from react_text.tools import Example
 
 
@@ -345,3 +355,86 @@ def test_many_async_runs_of_one_tool_set_do_not_mix():
         return await asyncio.gather(*(one(number) for number in range(50)))
 
     assert asyncio.run(all_of_them()) == [str(number + 1) for number in range(50)]
+
+
+def structured(name: str, arguments: str, call_id: str = "abc123", content: str | None = None) -> dict:
+    """An assistant message with one structured call."""
+    function = {"name": name, "arguments": arguments}
+    return {
+        "role": "assistant",
+        "content": content,
+        "tool_calls": [{"id": call_id, "type": "function", "function": function}],
+    }
+
+
+def said(content: str) -> dict:
+    return {"role": "assistant", "content": content}
+
+
+def test_structured_calls_are_answered_with_their_own_ids_and_go_back_as_received():
+    received = structured("add", '{"a": 2, "b": 3}', content="I add.")
+    model = Scripted([received, said("It is 5.")], tools="yes")
+    result = Agent(model, [add]).run("What is 2 + 3?")
+    assert (result.answer, result.stop_reason, result.mode) == ("It is 5.", "answer", "structured")
+    sent = model.requests[-1]
+    assert [tool["function"]["name"] for tool in sent.tools] == ["add"]
+    assert sent.messages[-2] == received
+    assert sent.messages[-1] == {"role": "tool", "tool_call_id": "abc123", "content": "5"}
+    assert result.steps[0].turn.thought == "I add."
+
+
+def test_equal_ids_are_told_apart_before_they_go_back():
+    twice = structured("add", '{"a": 1, "b": 1}', "same")
+    twice["tool_calls"] += structured("add", '{"a": 2, "b": 2}', "same")["tool_calls"]
+    model = Scripted([twice, said("2 and 4")], tools="yes")
+    Agent(model, [add]).run("1+1 and 2+2?")
+    *_, assistant, first, second = model.requests[-1].messages
+    ids = [entry["id"] for entry in assistant["tool_calls"]]
+    assert [first["tool_call_id"], second["tool_call_id"]] == ids
+    assert len(set(ids)) == 2
+    assert [first["content"], second["content"]] == ["2", "4"]
+
+
+def test_broken_arguments_are_never_echoed_back():
+    broken = structured("add", "{'a': 2, 'b': 3,}")
+    model = Scripted([broken, said("5")], tools="yes")
+    Agent(model, [add]).run("What is 2 + 3?")
+    assistant = model.requests[-1].messages[-2]
+    assert assistant["tool_calls"][0]["function"]["arguments"] == '{"a": 2, "b": 3}'
+
+
+def test_an_endpoint_that_refuses_tools_is_asked_the_same_turn_as_text():
+    refusal = ToolsRefused("m does not support tools", reason="tools", status=400)
+    model = Scripted([refusal, call("add", '{"a": 2, "b": 3}'), final("5")], tools="yes")
+    seen = events(Agent(model, [add]))
+    result = seen[-1].result
+    assert (result.answer, result.mode, len(result.steps)) == ("5", "text", 2)
+    assert len(model.requests) == 3, "one extra request at most"
+    assert model.requests[0].tools
+    assert not model.requests[1].tools
+    assert [event.after for event in seen if isinstance(event, ModeChanged)] == ["text"]
+
+
+def test_an_unclear_refusal_is_tried_once_without_tools_and_then_stands():
+    bad = [EndpointError("bad request", reason="other", status=400) for _ in range(2)]
+    result = Agent(Scripted(bad, tools="yes"), [add]).run("What is 2 + 3?")
+    assert (result.stop_reason, result.answer) == ("backend_error", "bad request")
+
+
+def test_leaked_calls_are_run_and_after_repeated_leaks_the_same_history_goes_on_as_text():
+    leaks = [said(f'{{"name": "add", "arguments": {{"a": {n}, "b": 1}}}}') for n in range(3)]
+    model = Scripted([*leaks, final("3")], tools="yes")
+    result = Agent(model, [add]).run("Count to 3")
+    assert (result.answer, result.mode) == ("3", "text")
+    assert "arrived as text" in result.mode_changes[0]
+    turns = [turn["content"] for turn in model.requests[-1].messages]
+    assert [turn for turn in turns if turn.startswith("Observation: ")][-3:] == [f"Observation: {n}" for n in (1, 2, 3)]
+    assert any('Action: add\nAction Input: {"a": 2, "b": 1}' in turn for turn in turns)
+
+
+def test_a_mode_that_was_chosen_is_kept():
+    leaks = [said(f'{{"name": "add", "arguments": {{"a": {n}, "b": 1}}}}') for n in range(5)]
+    result = Agent(Scripted([*leaks, said("5")], tools="yes"), [add], mode="structured").run("Count")
+    assert (result.answer, result.mode, result.mode_changes) == ("5", "structured", ())
+    text = Agent(Scripted([final("5")], tools="yes"), [add], mode="text").run("Count")
+    assert text.mode == "text"

@@ -119,6 +119,55 @@ def test_help_explains_every_option_of_run():
         assert flag in text
 
 
+TIDE_TOOLS = """[{"type": "function", "function": {"name": "tide", "description": "Height of the tide",
+"parameters": {"type": "object", "properties": {"harbor": {"type": "string"}}, "required": ["harbor"]}}}]"""
+
+
+def test_parse_explains_one_output(tools_file):
+    reply = tools_file("Action: tide\nAction Input: {'harbor': 'Oban',}\nObservation: 3 m\n", "reply.txt")
+    outcome = react_text("parse", reply, "--tools", tools_file(TIDE_TOOLS, "tools.json"))
+    assert outcome.exit_code == 0
+    assert '> tide {"harbor": "Oban"}' in outcome.stdout
+    for name in ("single_quotes", "trailing_comma", "fabricated_observation"):
+        assert f"~ {name}: " in outcome.stdout
+    assert "ignored" in outcome.stdout
+
+
+def test_parse_says_what_the_model_would_be_told_and_exits_with_1(tools_file):
+    outcome = CliRunner().invoke(
+        main, ["parse", "--tools", tools_file(TIDE_TOOLS, "tools.json")], input="Action: tide\nAction Input: {}\n"
+    )
+    assert outcome.exit_code == 1
+    assert "invalid_arguments" in outcome.stdout
+    assert "harbor" in outcome.stdout.partition("told to the model:")[2]
+
+
+def test_parse_reads_json_lines_in_bulk_and_reports_bad_ones_in_place(tools_file):
+    lines = [
+        json.dumps("Final Answer: 3 m"),
+        json.dumps({"id": 7, "output": 'Action: tide\nAction Input: {"harbor": "Oban"}'}),
+        json.dumps({"message": {"role": "assistant", "content": "Thought: hm"}}),
+        "{broken",
+        json.dumps({"nothing": 1}),
+    ]
+    tools = tools_file(TIDE_TOOLS, "tools.json")
+    outcome = react_text("parse", tools_file("\n".join(lines), "log.jsonl"), "--tools", tools)
+    records = [json.loads(line) for line in outcome.stdout.splitlines()]
+    assert [record.get("kind") for record in records] == ["final", "action", "none", None, None]
+    assert records[1]["id"] == 7
+    assert records[1]["calls"][0]["arguments"] == {"harbor": "Oban"}
+    assert all("error" in record for record in records[3:])
+    assert "1 action, 2 error, 1 final, 1 none" in outcome.stderr
+    assert outcome.exit_code == 0
+
+
+def test_parse_of_bytes_that_are_no_text_does_not_break(tmp_path):
+    (tmp_path / "reply.bin").write_bytes(bytes(range(256)) * 4)
+    outcome = react_text("parse", str(tmp_path / "reply.bin"))
+    assert outcome.exit_code in (0, 1)
+    assert outcome.exception is None or isinstance(outcome.exception, SystemExit)
+
+
 @pytest.mark.model
 def test_a_run_with_the_real_model_calls_the_tool_and_answers_from_its_result():
     outcome = react_text("run", "How many lamps are in stock?", "--model", "smollm2", "--tools", DEMO)
@@ -163,15 +212,14 @@ def test_the_prompt_with_a_model_is_what_its_template_makes(tools_file):
 def test_ctrl_c_ends_the_run_and_prints_what_there_is():
     command = [sys.executable, "-m", "react_text.cli", "run", "Tell a long story.", "--model", "smollm2", "--json"]
     command += ["--tools", DEMO, "--max-tokens", "2000"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    seen = []
-    for line in process.stdout:
-        seen.append(json.loads(line))
-        if seen[-1]["event"] == "text_delta":
-            process.send_signal(signal.SIGINT)
-            break
-    seen += [json.loads(line) for line in process.stdout]
-    assert process.wait(30) == 1
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        seen = []
+        for line in process.stdout:
+            seen.append(json.loads(line))
+            if seen[-1]["event"] == "text_delta":
+                process.send_signal(signal.SIGINT)
+                break
+        seen += [json.loads(line) for line in process.stdout]
+        assert process.wait(30) == 1
     assert seen[-1]["result"]["stop_reason"] == "cancelled"
     assert seen[-1]["result"]["usage"]["generated"] < 20

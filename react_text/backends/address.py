@@ -80,7 +80,7 @@ def read_address(base_url: str) -> Address:
     A path that names one API call is cut back to the base, and credentials in the URL are kept apart from it.
     Raises BackendError for what is no http address.
     """
-    text = base_url.strip().rstrip("/")
+    text = base_url.strip()
     if "://" not in text:
         local = re.match(r"(?:localhost|[\d.]+|\[[\da-f:]+\])(?::\d+)?(?:/|$)|[^/]+:\d+(?:/|$)", text, re.IGNORECASE)
         text = f"{'http' if local else 'https'}://{text}"
@@ -94,7 +94,7 @@ def read_address(base_url: str) -> Address:
             f"The base URL {parts.scheme}://{parts.hostname or ''} is no http address.",
             hint=_ADDRESS_HINT,
         )
-    path = _CALL_PATH.sub("", parts.path).rstrip("/")
+    path = _CALL_PATH.sub("", parts.path.rstrip("/")).rstrip("/")
     host = parts.netloc.rpartition("@")[2]
     base = urlunsplit((parts.scheme, host, path, "", ""))
     root = re.sub(r"(?:/v\d+)+$|/api$", "", base)

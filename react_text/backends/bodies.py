@@ -10,7 +10,7 @@ from react_text.errors import EndpointError
 LONGEST_LINE = 16 * 2**20
 
 
-class Lines:
+class LineSplitter:
     """Lines out of chunks of bytes, of bounded length. Blank lines and comments are no sign of life."""
 
     def __init__(self, timeout: float) -> None:

@@ -5,6 +5,7 @@ Which parameters are sent depends on the server and on what it refused before.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -67,7 +68,10 @@ def continues(request: Request, known: Capabilities) -> bool:
 
 
 def harmless(messages: Sequence[Message], server: str = "") -> list[Message]:
-    """Messages whose contents hold no control marker that the server would tokenise as one."""
+    """Messages that no server chokes on: no control marker in a content, no broken arguments in an earlier call.
+
+    Both would do harm: the server would tokenise the first as control, and refuse the second with every request.
+    """
     changed: list[Message] = []
     for message in messages:
         content = message.get("content")
@@ -78,10 +82,39 @@ def harmless(messages: Sequence[Message], server: str = "") -> list[Message]:
         ):
             content = content_text(message)
         if isinstance(content, str):
-            calls = message.get("role") != "assistant"
-            message = {**message, "content": break_markers(content, calls=calls)}
+            content = break_markers(content, calls=message.get("role") != "assistant")
+            message = {**message, "content": content}
+        calls = message.get("tool_calls")
+        if isinstance(calls, list) and not all(_has_sound_arguments(call) for call in calls):
+            message = {**message, "tool_calls": [_with_sound_arguments(call) for call in calls]}
         changed.append(message)
     return changed
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "text"
+
+
+def _has_sound_arguments(call: Any) -> bool:
+    function = call.get("function") if isinstance(call, Mapping) else None
+    arguments = function.get("arguments") if isinstance(function, Mapping) else None
+    if not isinstance(arguments, str):
+        return False
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _with_sound_arguments(call: Any) -> Any:
+    """The call with its arguments as the JSON text of an object: an object is written out, a broken text becomes {}."""
+    if not isinstance(call, Mapping) or _has_sound_arguments(call):
+        return call
+    function = call.get("function")
+    function = dict(function) if isinstance(function, Mapping) else {}
+    arguments = function.get("arguments")
+    function["arguments"] = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, Mapping) else "{}"
+    return {**call, "function": function}
 
 
 def begun_grammar(grammar: str, beginning: str) -> str:

@@ -60,6 +60,11 @@ class ChatReader:
         """Whether the answer held nothing at all."""
         return not (self._events or self._whole or self._garbage or self.text.started)
 
+    @property
+    def complete(self) -> bool:
+        """Whether the answer came to its own end."""
+        return self.done and self.text.ended is None
+
     def feed(self, line: str) -> Iterator[StreamItem]:
         """Take one line, without its line break."""
         if not self._shape and line.strip():

@@ -14,9 +14,16 @@ from react_text.errors import EndpointError
 
 
 class Reader(Protocol):
-    """Reads one answer line by line; `done` once nothing more needs to be read."""
+    """Reads one answer line by line.
 
-    done: bool
+    `done` once nothing more needs to be read, `complete` where that is because the answer came to its own end.
+    """
+
+    @property
+    def done(self) -> bool: ...
+
+    @property
+    def complete(self) -> bool: ...
 
     def feed(self, line: str) -> Iterator[StreamItem]: ...
 
@@ -54,6 +61,8 @@ def drive(connection: Connection, exchange: Exchange) -> Iterator[StreamItem]:
                     yield from exchange.reader.feed(line)
                     if exchange.reader.done:
                         break
+                if exchange.reader.complete:
+                    lines.finish()
         except EndpointError as error:
             yield from exchange.failed(error)
         else:
@@ -70,6 +79,8 @@ async def adrive(connection: Connection, exchange: Exchange) -> AsyncIterator[St
                         yield item
                     if exchange.reader.done:
                         break
+                if exchange.reader.complete:
+                    await lines.finish()
         except EndpointError as error:
             for item in exchange.failed(error):
                 yield item

@@ -16,6 +16,8 @@ from react_text.errors import GrammarError
 DEEPEST_NESTING = 64
 MOST_REPEATS = 2000
 """llama.cpp's own limit of a repetition; nested repetitions multiply."""
+MOST_EMPTY_REPEATS = 64
+"""Repetitions of something that may be empty: an engine follows every way to share the text out among them."""
 MOST_LEFT_PATHS = 100_000
 """Ways into a grammar from its left edge that an engine may have to walk."""
 
@@ -49,10 +51,11 @@ def check_grammar(text: str) -> None:
 
 @dataclass
 class _Item:
-    """One element of a sequence: a terminal (no `name`, no `choice`), a rule's name, or a group."""
+    """One element of a sequence: a terminal (no `name`, no `choice`), a rule's name, or a group; `times` at most."""
 
     name: str | None = None
     choice: _Choice | None = None
+    times: int = 1
     optional: bool = False
     empty: bool = False
 
@@ -166,6 +169,7 @@ class _Reader:
                     raise self._error(f"repeats something more than {MOST_REPEATS} times", at)
                 if most is not None and most < least:
                     raise self._error("has a repetition whose bounds are the wrong way round", at)
+                items[-1].times *= max(1, most or least)
                 items[-1].optional |= least == 0
             else:
                 return items, largest
@@ -187,6 +191,11 @@ def _bounds(text: str) -> tuple[int, int | None]:
 def _check_left_edges(rules: dict[str, _Choice]) -> None:
     """Refuse left recursion, seen also through rules that may match nothing, and left edges that explode."""
     empty = _may_be_empty(rules)
+    for name, rule in rules.items():
+        if _empty_repeats(rule, empty) > MOST_EMPTY_REPEATS:
+            raise GrammarError(
+                f"The rule {name!r} repeats something that may be empty more than {MOST_EMPTY_REPEATS} times."
+            )
     edges: dict[str, list[str]] = {name: list(_left_names(rule, empty)) for name, rule in rules.items()}
     paths: dict[str, int] = {}
     for start in rules:
@@ -237,3 +246,13 @@ def _left_names(choice: _Choice, empty: set[str]) -> Iterator[str]:
                 yield from _left_names(item.choice, empty)
             if not _item_empty(item, empty):
                 break
+
+
+def _empty_repeats(choice: _Choice, empty: set[str]) -> int:
+    """How many times the choice repeats something that may be empty, groups within groups multiplied."""
+    most = 1
+    for item in (item for sequence in choice.alternatives for item in sequence):
+        inside = _empty_repeats(item.choice, empty) if item.choice is not None else 1
+        body = item.name in empty or (item.choice is not None and _choice_empty(item.choice, empty))
+        most = max(most, inside * item.times if body else inside)
+    return most

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import logging
 import re
+import socket
 import ssl
+import threading
 import time
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
@@ -21,8 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from react_text.backends.address import EXPECTED_AT_PORT, Address, ApiKey
-from react_text.backends.bodies import Lines, acapped, capped
+from react_text.backends.bodies import LineSplitter, acapped, capped
 from react_text.backends.endpoint_errors import ErrorBody, overflow_numbers, read_body, reason_of
+from react_text.backends.retries import LONGEST_WAIT, RetryPolicy
 from react_text.errors import BackendError, ContextOverflow, EndpointError, ToolsRefused
 
 if TYPE_CHECKING:
@@ -30,10 +32,8 @@ if TYPE_CHECKING:
 
 LONGEST_BODY = 64 * 2**20
 LONGEST_ERROR = 256 * 2**10
-LONGEST_WAIT = 60.0
-"""Seconds of a Retry-After that are waited; an endpoint that asks for more is an error at once."""
-LOADING_PATIENCE = 60.0
-"""Seconds that a server may go on saying that it is still loading its model."""
+ENDING_PATIENCE = 1.0
+"""Seconds that a complete answer may take to end."""
 
 RETRIED = frozenset({"unreachable", "disconnected", "busy", "loading", "server"})
 """Reasons for which the same request may work a moment later; a generation changes nothing on the user's side."""
@@ -44,7 +44,6 @@ HINTS = {
 }
 """The next step for a person, by reason of the error."""
 
-_log = logging.getLogger("react_text.http")
 _Result = TypeVar("_Result")
 
 
@@ -107,19 +106,19 @@ class Connection:
         return f"Connection({self.address.base!r})"
 
     @contextlib.contextmanager
-    def post(self, url: str, body: Mapping[str, Any]) -> Iterator[Iterator[str]]:
+    def post(self, url: str, body: Mapping[str, Any]) -> Iterator[Lines]:
         """The lines of the answer to a POST, as they come. Leaving the context early closes the connection.
 
         Raises EndpointError, ToolsRefused or ContextOverflow, after the retries that make sense.
         """
         response = self._retrying(lambda: self._open(url, body))
         try:
-            yield self._lines(response)
+            yield Lines(self, response)
         finally:
             response.close()
 
     @contextlib.asynccontextmanager
-    async def apost(self, url: str, body: Mapping[str, Any]) -> AsyncIterator[AsyncIterator[str]]:
+    async def apost(self, url: str, body: Mapping[str, Any]) -> AsyncIterator[AsyncLines]:
         """The async twin of `post`."""
 
         async def attempt() -> httpx.Response:
@@ -127,18 +126,18 @@ class Connection:
 
         response = await self._aretrying(attempt)
         try:
-            yield self._alines(response)
+            yield AsyncLines(self, response)
         finally:
             await response.aclose()
 
     def _open(self, url: str, body: Mapping[str, Any]) -> httpx.Response:
         client = self.client()
-        with self._translated():
+        with self.translated():
             response = client.send(client.build_request("POST", url, json=body), stream=True)
         if response.is_success:
             return response
         try:
-            with self._translated():
+            with self.translated():
                 text = capped(response.iter_bytes(), LONGEST_ERROR, self.timeout)
         finally:
             response.close()
@@ -146,32 +145,16 @@ class Connection:
 
     async def _aopen(self, url: str, body: Mapping[str, Any]) -> httpx.Response:
         client = await self.async_client()
-        with self._translated():
+        with self.translated():
             response = await client.send(client.build_request("POST", url, json=body), stream=True)
         if response.is_success:
             return response
         try:
-            with self._translated():
+            with self.translated():
                 text = await acapped(response.aiter_bytes(), LONGEST_ERROR, self.timeout)
         finally:
             await response.aclose()
         raise self.error(response.status_code, read_body(text), response.headers, sent_tools="tools" in body)
-
-    def _lines(self, response: httpx.Response) -> Iterator[str]:
-        splitter = Lines(self.timeout)
-        with self._translated():
-            for chunk in response.iter_bytes():
-                yield from splitter.feed(chunk)
-        yield from splitter.rest()
-
-    async def _alines(self, response: httpx.Response) -> AsyncIterator[str]:
-        splitter = Lines(self.timeout)
-        with self._translated():
-            async for chunk in response.aiter_bytes():
-                for line in splitter.feed(chunk):
-                    yield line
-        for line in splitter.rest():
-            yield line
 
     def ask(self, ask: Ask) -> Answer | None:
         """The answer to a small question, whatever its status, or None where none came. Never raises, never retries."""
@@ -306,7 +289,7 @@ class Connection:
         return self._hints.get(reason)
 
     @contextlib.contextmanager
-    def _translated(self) -> Iterator[None]:
+    def translated(self) -> Iterator[None]:
         """What httpx raises, as an EndpointError that names the endpoint and the next step."""
         import httpx
 
@@ -360,7 +343,7 @@ class Connection:
     def _retrying(self, attempt: Callable[[], _Result]) -> _Result:
         import tenacity
 
-        policy = _Policy(self.retries, self.backoff, self.address.base)
+        policy = RetryPolicy(self.retries, self.backoff, self.address.base)
         retrying: Any = tenacity.Retrying(**policy.options())
         result: _Result = retrying(attempt)
         return result
@@ -368,50 +351,81 @@ class Connection:
     async def _aretrying(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
         import tenacity
 
-        policy = _Policy(self.retries, self.backoff, self.address.base)
+        policy = RetryPolicy(self.retries, self.backoff, self.address.base)
         retrying: Any = tenacity.AsyncRetrying(**policy.options())
         result: _Result = await retrying(attempt)
         return result
 
 
-class _Policy:
-    """When to try again and how long to wait, in tenacity's terms."""
+class Lines:
+    """The lines of an answer."""
 
-    def __init__(self, retries: int, backoff: float, base: str) -> None:
-        self._retries = retries
-        self._backoff = backoff
-        self._base = base
+    def __init__(self, connection: Connection, response: httpx.Response) -> None:
+        self._response = response
+        self._lines = self._read(connection, response)
 
-    def options(self) -> dict[str, Any]:
-        import tenacity
+    def __iter__(self) -> Iterator[str]:
+        return self._lines
 
-        self._spread = tenacity.wait_random_exponential(multiplier=self._backoff, max=LONGEST_WAIT)
-        return {
-            "retry": tenacity.retry_if_exception(lambda error: isinstance(error, EndpointError) and error.retryable),
-            "stop": self._stop,
-            "wait": self._wait,
-            "before_sleep": self._tell,
-            "reraise": True,
-        }
+    def _read(self, connection: Connection, response: httpx.Response) -> Iterator[str]:
+        splitter = LineSplitter(connection.timeout)
+        with connection.translated():
+            for chunk in response.iter_bytes():
+                yield from splitter.feed(chunk)
+        yield from splitter.rest()
 
-    def _stop(self, state: Any) -> bool:
-        error = state.outcome.exception()
-        if self._retries and isinstance(error, EndpointError) and error.reason == "loading":
-            return bool(state.seconds_since_start > LOADING_PATIENCE)
-        return bool(state.attempt_number > self._retries)
+    def finish(self) -> None:
+        """Read to the end of an answer that is known to be complete, so that its connection serves again.
 
-    def _wait(self, state: Any) -> float:
-        error = state.outcome.exception()
-        if isinstance(error, EndpointError) and error.retry_after is not None:
-            return error.retry_after
-        if isinstance(error, EndpointError) and error.reason == "loading":
-            return self._backoff
-        return float(self._spread(state))
+        A server that does not end it soon loses the connection.
+        """
+        stream = self._response.extensions.get("network_stream")
+        connected = stream.get_extra_info("socket") if stream else None
+        hang_up = threading.Timer(ENDING_PATIENCE, _shut_down, [connected])
+        hang_up.daemon = True
+        hang_up.start()
+        try:
+            for _ in self._lines:
+                pass
+        except EndpointError:
+            pass
+        finally:
+            hang_up.cancel()
 
-    def _tell(self, state: Any) -> None:
-        error = state.outcome.exception()
-        reason = error.reason if isinstance(error, EndpointError) else ""
-        _log.info("%s: %s, trying again (attempt %d)", self._base, reason, state.attempt_number + 1)
+
+class AsyncLines:
+    """The async twin of `Lines`."""
+
+    def __init__(self, connection: Connection, response: httpx.Response) -> None:
+        self._lines = self._read(connection, response)
+
+    def __aiter__(self) -> AsyncIterator[str]:
+        return self._lines
+
+    async def _read(self, connection: Connection, response: httpx.Response) -> AsyncIterator[str]:
+        splitter = LineSplitter(connection.timeout)
+        with connection.translated():
+            async for chunk in response.aiter_bytes():
+                for line in splitter.feed(chunk):
+                    yield line
+        for line in splitter.rest():
+            yield line
+
+    async def finish(self) -> None:
+        """The async twin of `Lines.finish`."""
+
+        async def rest() -> None:
+            async for _ in self._lines:
+                pass
+
+        with contextlib.suppress(EndpointError, asyncio.TimeoutError):
+            await asyncio.wait_for(rest(), ENDING_PATIENCE)
+
+
+def _shut_down(connected: socket.socket | None) -> None:
+    if connected is not None:
+        with contextlib.suppress(OSError):
+            connected.shutdown(socket.SHUT_RDWR)
 
 
 def _answer(response: httpx.Response, text: str) -> Answer:

@@ -5,7 +5,10 @@ llama.cpp ends the process when a token that does not fit is accepted, so every 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from react_text.backends.gbnf import check_grammar
@@ -15,6 +18,10 @@ from react_text.errors import GrammarError
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+
+LONGEST_LOOK = 2.0
+"""Processor seconds that one question to the grammar may take; a good one takes milliseconds."""
 
 
 class TokenGrammar:
@@ -43,7 +50,8 @@ class TokenGrammar:
         table["id"] = ids
         pointer = table.ctypes.data_as(ctypes.POINTER(self._lib.llama_token_data))
         candidates = self._lib.llama_token_data_array(pointer, len(ids), -1, False)
-        self._lib.llama_sampler_apply(self._handle, ctypes.byref(candidates))
+        with _patience():
+            self._lib.llama_sampler_apply(self._handle, ctypes.byref(candidates))
         fits: npt.NDArray[np.bool_] = np.isfinite(table["logit"]) & ~np.isin(ids, self._vocabulary.control_array)
         return fits
 
@@ -53,7 +61,8 @@ class TokenGrammar:
 
         if not self.allowed(np.array([token], np.int32))[0]:
             raise GrammarError("A token that does not fit the grammar cannot be accepted.")
-        self._lib.llama_sampler_accept(self._handle, token)
+        with _patience():
+            self._lib.llama_sampler_accept(self._handle, token)
 
     def complete(self) -> bool:
         """Whether the text may end here and nothing else may follow.
@@ -69,3 +78,12 @@ class TokenGrammar:
         if self._handle:
             self._lib.llama_sampler_free(self._handle)
         self._handle = None
+
+
+@contextlib.contextmanager
+def _patience() -> Iterator[None]:
+    """Refuse a grammar that is getting out of hand: the ways to read a text under it may double with every token."""
+    began = time.thread_time()
+    yield
+    if time.thread_time() - began > LONGEST_LOOK:
+        raise GrammarError("The grammar is too ambiguous to follow; make it say in one way what it allows.")

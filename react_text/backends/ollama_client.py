@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from react_text.backends.address import ApiKey, read_address
-from react_text.backends.base import Reply, Request, StreamItem
+from react_text.backends.base import Request, StreamItem
 from react_text.backends.chat_body import harmless
 from react_text.backends.detection import KNOWN_SERVERS, Detected, Questions, ollama_details
-from react_text.backends.endpoint_errors import ErrorBody, read_body, read_error, salvaged
+from react_text.backends.endpoint_errors import ErrorBody, salvaged
 from react_text.backends.exchange import adrive, drive
 from react_text.backends.http import Answer, Ask, Connection
 from react_text.backends.knowledge import Knowledge
-from react_text.backends.ollama import to_choice
-from react_text.backends.reply_text import ReplyText
+from react_text.backends.ollama_events import OllamaReader
 from react_text.capabilities import Capabilities, finding
 from react_text.capability_store import CapabilityStore
-from react_text.errors import BackendError, EndpointError
-from react_text.messages import Message, Usage
+from react_text.errors import EndpointError
+from react_text.messages import Message
 
 DEFAULT_URL = "http://127.0.0.1:11434"
 DEFAULT_CONTEXT = 8192
@@ -297,89 +296,6 @@ class _Exchange:
             self._backend.learn("tools", "no", f"HTTP {error.status}: {body.message[:200]}")
         error.partial = self.reader.text.text
         raise error
-
-
-class OllamaReader:
-    """Reads one answer of /api/chat, a JSON object per line; complete only with `done`."""
-
-    def __init__(self, request: Request, error: Callable[[int | None, ErrorBody], BackendError]) -> None:
-        self.text = ReplyText(request, continued=False)
-        self.done = False
-        self._error = error
-        self._content: list[str] = []
-        self._thinking: list[str] = []
-        self._calls: list[Any] = []
-        self._last: Mapping[str, Any] = {}
-        self._events = 0
-
-    def feed(self, line: str) -> Iterator[StreamItem]:
-        """Take one line, without its line break."""
-        if not line.strip():
-            return
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            event = None
-        if not isinstance(event, Mapping):
-            said = read_body(line).message[:120]
-            raise EndpointError(f"The endpoint's answer is not Ollama's: {said!r}.", reason="malformed")
-        if any("error" in key for key in event):
-            raise self._error(None, read_error(event))
-        self._events += 1
-        sent = event.get("message")
-        message = sent if isinstance(sent, Mapping) else {}
-        thinking, calls, content = (message.get(name) for name in ("thinking", "tool_calls", "content"))
-        if isinstance(thinking, str) and thinking:
-            self._thinking.append(thinking)
-        if isinstance(calls, list):
-            self._calls += calls
-        if isinstance(content, str) and content:
-            self._content.append(content)
-            yield from self.text.add(content)
-        elif thinking or calls:
-            yield from self.text.add("")
-        if event.get("done"):
-            self._last = event
-            self.done = True
-        elif self.text.ended:
-            self.done = True
-
-    def end(self) -> Iterator[StreamItem]:
-        """The rest of the text and the Reply. Raises EndpointError where the answer is incomplete."""
-        if not self.text.ended and not self._last:
-            what = "ended before the reply was complete" if self._events else "was empty"
-            raise EndpointError(f"The endpoint's stream {what}.", reason="disconnected", retryable=True)
-        yield from self.text.flush()
-        message: Message = {
-            "role": "assistant",
-            "content": self.text.text if self.text.ended else "".join(self._content),
-        }
-        if self._thinking:
-            message["thinking"] = "".join(self._thinking)
-        if self._calls:
-            message["tool_calls"] = self._calls
-        choice = to_choice({"message": message, "done_reason": self._last.get("done_reason")})
-        finish = self.text.ended or ("length" if self._last.get("done_reason") == "length" else "stop")
-        yield Reply(self.text.text, finish, self._counted(), choice["message"])
-
-    def salvage(self, text: str) -> Iterator[StreamItem]:
-        """A Reply of the text that the server wrote into its complaint about it."""
-        if not self.text.started:
-            yield from self.text.add(text)
-            yield from self.text.flush()
-        yield Reply(text, "stop", self._counted(), {"role": "assistant", "content": text})
-
-    def _counted(self) -> Usage:
-        measured = self.text.usage()
-        last = self._last
-        if not isinstance(last.get("eval_count"), int):
-            return measured
-        return Usage(
-            evaluated=int(last.get("prompt_eval_count") or 0),
-            generated=last["eval_count"],
-            prompt_seconds=float(last.get("prompt_eval_duration") or 0) / 1e9,
-            generate_seconds=float(last.get("eval_duration") or 0) / 1e9,
-        )
 
 
 def _host() -> str:

@@ -1,7 +1,8 @@
 """A model played by a script: for tests and documentation, with the same interface as a real one.
 
-A script is a list of replies, each a text or a function of the request's messages, so that a scripted model can read
-the observations it is given. `Scripted.plan` plays a model that makes given calls, corrects itself when told that a
+A script is a list of replies: a text, a whole assistant message (a model with structured calls), an error to raise, or
+a function of the request's messages that gives one of these, so that a scripted model can read the observations it is
+given. `Scripted.plan` plays a model that makes given calls, corrects itself when told that a
 reply could not be used, and answers from what it observed.
 """
 
@@ -13,24 +14,28 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from react_text.backends.base import Delta, FinishReason, Reply, Request, StreamItem
+from react_text.capabilities import Support
 from react_text.errors import BackendError
 from react_text.messages import Message, Usage
 
-ScriptedReply: TypeAlias = str | Callable[[Sequence[Message]], str]
+Spoken: TypeAlias = str | Message | BackendError
+ScriptedReply: TypeAlias = Spoken | Callable[[Sequence[Message]], Spoken]
 _PIECE = re.compile(r"\s*\S+|\s+")
 
 
 class Scripted:
     """Answers each request with the next reply of a script; a piece is a word, and counts as a token.
 
-    Raises BackendError when the script has no reply left.
+    `tools` says what the model claims of structured calls: "yes", "no" or "unknown". Raises BackendError when the
+    script has no reply left.
     """
 
     context_length: int | None = None
     supports_grammar = False
 
-    def __init__(self, replies: Iterable[ScriptedReply], *, name: str = "scripted") -> None:
+    def __init__(self, replies: Iterable[ScriptedReply], *, name: str = "scripted", tools: Support = "unknown") -> None:
         self.name = name
+        self.tools: Support = tools
         self.requests: list[Request] = []
         self._replies = iter(replies)
 
@@ -51,8 +56,11 @@ class Scripted:
             reply = next(self._replies)
         except StopIteration:
             raise BackendError(f"The script of {self.name!r} has no reply left; add one for this request.") from None
-        text = reply if isinstance(reply, str) else reply(request.messages)
-        text = text.removeprefix(request.reply_start)
+        spoken = reply(request.messages) if callable(reply) else reply
+        if isinstance(spoken, BackendError):
+            raise spoken
+        message = None if isinstance(spoken, str) else spoken
+        text = (spoken if isinstance(spoken, str) else spoken.get("content") or "").removeprefix(request.reply_start)
         finish_reason: FinishReason = "stop"
         ends = [at for stop in request.stop if (at := text.find(stop)) >= 0]
         pieces = _PIECE.findall(text[: min(ends)] if ends else text)
@@ -68,7 +76,11 @@ class Scripted:
                 finish_reason = "stop"
                 break
         evaluated = self.count_tokens(request.messages, request.reply_start)
-        yield Reply(request.reply_start + written, finish_reason, Usage(evaluated=evaluated, generated=count))
+        usage = Usage(evaluated=evaluated, generated=count)
+        yield Reply(request.reply_start + written, finish_reason, usage, message)
+
+    def tool_support(self) -> Support:
+        return self.tools
 
     async def astream(self, request: Request) -> AsyncIterator[StreamItem]:
         for item in self.stream(request):

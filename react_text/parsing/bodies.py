@@ -23,12 +23,14 @@ LEAD_IN = re.compile(r"(?:\s|```(?:json|xml|python|tool_code)?(?=[\s{\[])|(?:jso
 BETWEEN = re.compile(r"(?:[\s,;\[\]})]|\.json\b|```(?:json)?)*")
 RUN_CLOSERS = re.compile(rf"(?:\s|```|{CLOSES})*")
 ENDS = rf"{CLOSES}|{CONTROL}|{OTHER_VOICE}|\n[ \t]*```|<tool_calls?>|\[TOOL_CALLS\]|<function="
-END = re.compile(ENDS)
-END_OUTSIDE_STRINGS = re.compile(rf'"[^"\\]*(?:\\.[^"\\]*)*"|(?P<end>{ENDS})', re.DOTALL)
+MAY_END = r"(?=[<\[`✿\n]|(?<=\n)[ \t]*[OHUQ])"
+END_OUTSIDE_STRINGS = re.compile(rf'"[^"\\]*(?:\\.[^"\\]*)*"|{MAY_END}(?P<end>{ENDS})', re.DOTALL)
 DELIMITED = re.compile(r"<\|\"\|>(.*?)<\|\"\|>|<escape>(.*?)</?escape>", re.DOTALL)
+END = re.compile(f"{MAY_END}(?:{ENDS})")
 END_OUTSIDE_DELIMITERS = re.compile(rf"{DELIMITED.pattern}|(?P<end>{ENDS})", re.DOTALL)
 LIST_OF_OBJECTS = re.compile(r"\[\s*\{")
 EXTRA_CLOSERS = re.compile(r"[\s\]})]*")
+BLANK_END = re.compile(r"\s*\Z")
 CHILD_TAG = re.compile(CHILD)
 WRAPPER_TAGS = frozenset({"args", "arguments", "parameters", "params", "input", "tool_input"})
 CALL_OPENERS = "|".join("(?:" + opener.replace("?P<name>", "?:") + ")" for opener in OPENERS[:-3])
@@ -77,29 +79,39 @@ class Json:
         return False
 
 
+DECODER = json.JSONDecoder()
 WINDOWS = (2_000, 30_000, 500_000)
 """How far ahead a value is looked for, step by step, so that many short values cost no more than one long one."""
 
 
 def read_json(text: str, start: int) -> Json:
     """The object or list at `start`, ended at the latest by a mark that stands outside its strings."""
+    try:
+        _, end = DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return _read_loose(text, start)
+    read = read_value(text[start:end])
+    return _json(read, end, len(text), text, start)
+
+
+def _read_loose(text: str, start: int) -> Json:
     result = Json(None, start, readable=False)
+    last: int | None = None
     for window in (*WINDOWS, len(text)):
         stop = min(start + window, len(text))
         mark = _end_mark(text, start, stop)
+        if mark is not None and mark == last:
+            return result
+        last = mark
         result = _bounded(text, start, stop if mark is None else mark)
         if result.readable and not result.cut and (result.closed or mark is not None or stop == len(text)):
             return result
-        if mark is not None:
-            first = END.search(text, start, mark)
-            inside = first and _bounded(text, start, first.start())
-            if inside and inside.readable and not inside.cut:
-                return inside
+        first = END.search(text, start, mark) if mark is not None else None
         paragraph = text.find("\n\n", start, stop if mark is None else mark)
-        if paragraph > 0:
-            before = _bounded(text, start, paragraph)
-            if before.readable and not before.cut:
-                return before
+        for limit in (first.start() if first else -1, paragraph):
+            shorter = _bounded(text, start, limit) if limit > 0 else None
+            if shorter is not None and shorter.readable and not shorter.cut:
+                return shorter
         if stop == len(text):
             break
     return result
@@ -118,7 +130,7 @@ def _bounded(text: str, start: int, limit: int) -> Json:
 
 
 def _json(read: ValueRead, end: int, limit: int, text: str, start: int) -> Json:
-    at_end = limit == len(text) and not text[end:].strip()
+    at_end = limit == len(text) and BLANK_END.match(text, end) is not None
     closers = next((edit.after for edit in read.repairs if edit.name == "missing_closer"), "") if at_end else ""
     dangling = at_end and not read.closed and text[max(start, len(text) - 200) :].rstrip()[-1:] in ",:"
     return Json(

@@ -12,12 +12,12 @@ from typing import Any
 
 from react_text.messages import Repair
 from react_text.parsing.scalars import NUMBER, read_float, read_scalar
-from react_text.parsing.strings import CLOSERS, SEPARATORS, Place, read_string
+from react_text.parsing.strings import CLOSERS, END_MARK, SEPARATORS, Place, read_string
 
 MAX_DEPTH = 64
 """Brackets within brackets that are still read; deeper text is unreadable."""
 
-MOST_VALUES = 20_000
+MOST_VALUES = 10_000
 """Keys and values of a text that is no valid JSON which are still read; a larger one is unreadable."""
 
 SNIPPET = 60
@@ -177,7 +177,7 @@ class _Reader:
         frame = self.stack[-1]
         if frame.separated or frame.key is not None:
             return False
-        return self.text.startswith(("```", "<"), self.position) or (
+        return END_MARK.match(self.text, self.position) is not None or (
             self.line_start and _LABEL.match(self.text, self.position, self.end) is not None
         )
 
@@ -278,7 +278,7 @@ class _Reader:
         if self.text[start] in CLOSERS:
             key = read_string(self.text, start, self.end, "key", self.openers)
             if not key.closed:
-                return self._cut()
+                return self.text.find(self.text[start], start + 1, self.end) < 0 and self._cut()
             if key.ambiguous or "inner_quotes" in key.repairs:
                 return False
             self.position, name = key.end, key.value

@@ -307,3 +307,9 @@ def header_end(text: str) -> int:
     """The offset after chat tokens that open an assistant turn, 0 where there are none."""
     header = _HEADER.match(text)
     return header.end() if header else 0
+
+
+def is_label_piece(text: str) -> bool:
+    """Whether a short text is a published label without its colon, or the first letters of one."""
+    piece = text.strip(_FRAME + ":：").casefold()
+    return len(piece) > 2 and any(words.casefold().startswith(piece) for words in PUBLISHED)

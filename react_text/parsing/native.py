@@ -25,7 +25,7 @@ from react_text.parsing.families import (
     THINK_CLOSE,
     THINK_OPEN,
 )
-from react_text.parsing.pycall import read_python_call
+from react_text.parsing.pycall import HEAD, read_python_call
 from react_text.parsing.settle import FINAL_NAMES, find_tool, settle, truncated
 from react_text.parsing.shapes import ARGUMENT_KEYS, LIST_KEYS, NAME_KEYS, WRAPPER_KEYS, WrittenCall, calls_in
 from react_text.parsing.talk import line_before, quoted, standing
@@ -53,13 +53,16 @@ KINDS = (
 ANCHOR = re.compile("|".join(f"(?:{pattern})(?P<{kind}>)" for kind, pattern in KINDS))
 """What may begin here. An empty group after each alternative names it and leaves the fast path of `re` open."""
 TRIGGER = re.compile(
-    r"[✿◁]|<(?=[/|｜A-Za-z])|\[(?=/?(?:TOOL|THINK|ARGS|CALL_ID|INST|END_TOOL))|```|to=|functools|function call<"
+    r"[✿◁]|<(?=[/|｜A-Za-z])|\[(?=/?(?:TOOL|THINK|ARGS|CALL_ID|INST|END_TOOL))|```|to=(?=[A-Za-z_])|functools|function call<"
     rf"|(?={OBJECT})|(?:\A|\n)(?=[ \t]*>>>|[ \t*_#>\[-]{{0,12}}[A-Za-z_][\w.-]{{0,127}}(?:[ _][A-Za-z]{{1,10}})?[ \t*_\d]*"
     r"(?:[(:：=<]|\s*(?:```(?:json)?\s*)?\{))"
 )
 """Where it is worth looking at all: no anchor begins anywhere else."""
 WORD_BEFORE = re.compile(r"[A-Za-z_][\w.:/-]{0,127}\s*\Z")
-_CALLS = {family.name: re.compile(family.call) for family in FAMILIES if family.call}
+CALLS = {f"f{index}": re.compile(family.call) for index, family in enumerate(FAMILIES) if family.call}
+OFFERED_KINDS = frozenset(f"f{index}" for index, family in enumerate(FAMILIES) if family.offered)
+MOST_CALLS = 128
+"""More calls than this in one turn are a model that cannot stop."""
 THINK_END = re.compile(THINK_CLOSE)
 CONJUNCTION = re.compile(r"(?:and|then|also|next|,|\s)*(?:\s*[{\[].*)?$", re.DOTALL)
 BLANK_END = re.compile(r"\s*\Z")
@@ -90,6 +93,8 @@ class _Scan:
     fence_body: int = 0
     code: bool = False
     objects: bool = True
+    talk: bool = False
+    stop: int | None = None
 
 
 class _Names:
@@ -129,6 +134,10 @@ def read_native(text: str, tools: Sequence[Tool] = (), *, finish_reason: str | N
         return _turn(text, calls, tools)
     if scan.answer is not None:
         return _answered(text, scan.answer)
+    if scan.talk and scan.thinking is None:
+        answer = text[scan.reasoned : scan.stop].strip()
+        edits = (Repair("implicit_final"), Repair("format_discussed"))
+        return Turn("final", final=answer, thought=_thought(text, scan.reasoned), edits=edits)
     return _stripped_answer(text)
 
 
@@ -147,10 +156,13 @@ def _scan(text: str, names: _Names, *, ended: bool) -> _Scan | None:
             if not scan.calls:
                 return None
             break
+        if kind in OFFERED_KINDS and not names.offered(_name(kind, text, start)):
+            continue
         if (kind == "object" and not scan.objects) or quoted(text, start):
             continue
         if kind == "voice" and scan.fence is None:
             if start > first or text[start] in "<[`✿":
+                scan.stop = start
                 break
         elif kind == "answer":
             if not scan.calls:
@@ -158,10 +170,11 @@ def _scan(text: str, names: _Names, *, ended: bool) -> _Scan | None:
             break
         elif kind == "end":
             if NOTHING.sub("", text[: min(start, 200)]):
+                scan.stop = start
                 break
         elif kind == "think_open":
             if not line_before(text, start, scan.calls[-1].end if scan.calls else 0):
-                closing = THINK_END.search(text, at)
+                closing = THINK_END.search(text, at) if scan.thinking is None else None
                 at = closing.end() if closing else at
                 scan.thinking = None if closing else start
                 scan.reasoned = closing.end() if closing else scan.reasoned
@@ -172,6 +185,9 @@ def _scan(text: str, names: _Names, *, ended: bool) -> _Scan | None:
             at = _fence(text, match, scan)
         else:
             at = _read(text, match, scan, names, ended=ended)
+            if len(scan.calls) > MOST_CALLS:
+                scan.fault = Fault("runaway", "The reply went on calling tools without an end; make one call and wait.")
+                break
             if scan.fault is not None:
                 closing = THINK_END.search(text, at)
                 if closing is None:
@@ -191,6 +207,11 @@ def _word_start(text: str, at: int) -> int:
         word = WORD_BEFORE.search(text, max(0, at - 130), at)
         return word.start() if word else at
     return at
+
+
+def _name(kind: str, text: str, start: int) -> str:
+    named = CALLS[kind].match(text, start)
+    return named["name"] if named else ""
 
 
 def _fence(text: str, match: re.Match[str], scan: _Scan) -> int:
@@ -216,6 +237,7 @@ def _close_fence(text: str, end: int, scan: _Scan) -> None:
         mixed = inside[0].family == "python" and _leftover(text, scan.fence_body, end, inside)
         if mixed or standing(text, scan.fence, after, fenced=True, markup=markup) == "talk":
             del scan.calls[len(scan.calls) - len(inside) :]
+            scan.talk = scan.talk or not mixed
             if mixed and scan.code:
                 scan.fault = Fault("unreadable_call", "The tool code holds more than calls; write only the call.")
     scan.fence = None
@@ -240,10 +262,7 @@ def _read(text: str, match: re.Match[str], scan: _Scan, names: _Names, *, ended:
     family = FAMILIES[int(kind[1:])]
     body: Body | None
     if family.call:
-        named = _CALLS[family.name].match(text, match.start())
-        name = named["name"] if named else ""
-        if family.offered and not names.offered(name):
-            return match.end()
+        name = _name(kind, text, match.start())
         body = read_named(text, match.end(), name, family, names.offered, ended=ended)
     else:
         body = read_run(text, match.end(), names.offered)
@@ -254,6 +273,7 @@ def _read(text: str, match: re.Match[str], scan: _Scan, names: _Names, *, ended:
     since = scan.calls[-1].end if scan.calls else 0
     stands = "call" if scan.fence is not None else standing(text, match.start(), body.end, since=since)
     if stands == "talk":
+        scan.talk = scan.talk or bool(body.calls)
         return body.end
     if stands == "doubt":
         scan.fault = _in_sentence()
@@ -306,6 +326,7 @@ def _bare_object(text: str, match: re.Match[str], scan: _Scan, names: _Names) ->
     if before and (before[-1] not in ".:!?)>]*" or tail_prose):
         return read.end
     if scan.fence is None and standing(text, start, read.end, since=since, markup=False) == "talk":
+        scan.talk = True
         return read.end
     cut = read.list_open(inside=False)
     calls = [replace(call, cut=cut, open=read.open, edits=read.edits + call.edits) for call in calls]
@@ -329,9 +350,12 @@ def _bare_python(text: str, match: re.Match[str], scan: _Scan, names: _Names) ->
     found: list[WrittenCall] = []
     at = match.end()
     last = at
-    while (call := read_python_call(text, at)) is not None:
-        if not names.offered(call.name) and not (in_list and _only(LISTS, text, 0, start)):
+    known = in_list and _only(LISTS, text, 0, start)
+    while (head := HEAD.match(text, at)) is not None:
+        if not known and not names.offered(head["name"]):
             return match.end() if not found else at
+        call = read_python_call(text, at)
+        assert call is not None
         found.append(from_python(call))
         if not call.readable or call.cut:
             if not names.offered(call.name):
@@ -355,6 +379,7 @@ def _bare_python(text: str, match: re.Match[str], scan: _Scan, names: _Names) ->
         return at
     since = max(scan.calls[-1].end if scan.calls else 0, scan.reasoned)
     if scan.fence is None and standing(text, start, at, since=since, markup=False) == "talk":
+        scan.talk = True
         return at
     return _accept(Body(tuple(found), at), start, "python", scan)
 

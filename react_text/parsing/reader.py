@@ -15,11 +15,12 @@ from react_text.messages import Call, Fault, Repair, Turn
 from react_text.parsing.echoes import echoed_answer, echoed_blob
 from react_text.parsing.hints import fault
 from react_text.parsing.jsonish import SNIPPET, read_value
-from react_text.parsing.labels import header_end
+from react_text.parsing.labels import header_end, is_label_piece
+from react_text.parsing.names import resolve_name
 from react_text.parsing.native import read_native
 from react_text.parsing.reasoning import Reasoning, find_reasoning
 from react_text.parsing.sections import Division, Section, divide
-from react_text.parsing.steps import Step, read_envelope, read_step
+from react_text.parsing.steps import Step, read_envelope, read_step, step_names
 from react_text.parsing.strict import read_strict
 from react_text.parsing.wrappers import fence_body, fence_end
 from react_text.tools import Tool, as_tools
@@ -342,8 +343,10 @@ class _Reading:
             return self._after_decision(division) or self._thought_only(division)
         if not answer:
             return self._none(fault("empty", self.tools))
-        if self.cut:
+        if self.cut or self._is_cut_object(answer):
             return self._none(fault("truncated", self.tools))
+        if len(answer) < 24 and is_label_piece(answer):
+            return self._none(fault("no_action", self.tools))
         fence = answer.find("```")
         if fence >= 0 and echoed_blob(answer[fence_body(answer, fence) :].split("```")[0].strip()):
             return self._none(fault("template_echo", self.tools))
@@ -354,11 +357,20 @@ class _Reading:
         self.repairs.append(Repair("implicit_final", "", answer[:SNIPPET]))
         return self._answer(answer, ())
 
+    def _is_cut_object(self, answer: str) -> bool:
+        """Whether an answer is the beginning of a JSON object that breaks off."""
+        at = fence_body(answer, 0) if answer[:2] == "``" else 0
+        if answer[at : at + 2] not in ('{"', "{'", "{\n", "[{"):
+            return False
+        read = read_value(answer, at)
+        return not read.complete or (read.readable and not read.closed)
+
     def _names_a_tool(self, answer: str) -> bool:
+        """Whether an answer without a label is a plan: it names an offered tool, and not only inside a JSON value."""
         if answer[:1] == "{":
-            read = read_value(answer)
-            if isinstance(read.value, dict) and not read.repairs and not answer[read.end :].strip():
-                return False
+            value = read_value(answer).value
+            if isinstance(value, dict):
+                return any(resolve_name(name, self.tools).tool for name in step_names(value))
         return any(
             tool.name in answer and re.search(rf"(?<![\w.-]){re.escape(tool.name)}(?![\w-])", answer)
             for tool in self.tools

@@ -238,7 +238,7 @@ class _Divider:
         after = _BLANKS.match(self.text, label.end, self.end)
         ahead = after.end() if after else label.end
         sentence = _SENTENCE_END.search(self.text, max(current.start, label.start - 4), label.start) is not None
-        if self.text.startswith(("```", "{"), ahead):
+        if ahead >= self.end or self.text.startswith(("```", "{"), ahead):
             return sentence
         if not self._names_tool(label.end):
             return False

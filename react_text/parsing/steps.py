@@ -48,6 +48,8 @@ class Written:
 _CALL = re.compile(r"([^\n(\[{]{1,120}?)[ \t]*([(\[{])(.*)\Z", re.DOTALL)
 _NAME_KEYS = {plain(name) for name in NAME_KEYS}
 _ENVELOPES = {plain(name) for name in ENVELOPES}
+_WHOLE_NAME = {"name_marks", "name_spelling", "name_doubled"}
+_STEP_KEYS = ("action", "tool", "toolname", "name", "function", "functionname")
 _PARTNER = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -78,9 +80,17 @@ def read_step(
     if not written.name:
         step.fault = fault("missing_action", tools)
         return step
-    if read.tool is None and written.input is None and not written.is_object:
-        cut = last and bool(body) and not body[-1].isspace()
-        step.fault = fault("truncated" if cut else "missing_action_input", tools)
+    cut = last and bool(body) and not body[-1].isspace()
+    if (
+        given is None
+        and cut
+        and any(repair.name not in _WHOLE_NAME for repair in read.repairs)
+        and body.strip() == written.name
+    ):
+        step.fault = fault("truncated", tools)
+        return step
+    if read.tool is None and not written.is_object and not (written.input or "").strip():
+        step.fault = fault("truncated" if cut or (last and given) else "missing_action_input", tools)
         return step
     known = None
     if given is not None and given.value is not None and written.input is given_text and text[given.value_start] == "{":
@@ -227,6 +237,13 @@ def _bracket_call(call: re.Match[str]) -> Written | None:
     return Written(name, inner, note, is_call=True)
 
 
+def step_names(value: Mapping[str, Any]) -> list[str]:
+    """What stands under the keys of a JSON object that may name a tool."""
+    keys = {plain(key): key for key in value if isinstance(key, str)}
+    found = [value[keys[key]] for key in _STEP_KEYS if key in keys]
+    return [name for name in found if isinstance(name, str)]
+
+
 def read_envelope(text: str) -> Written | None:
     """A JSON object that holds the whole step: the tool's name under one key, its arguments under another."""
     read = read_value(text)
@@ -236,7 +253,7 @@ def read_envelope(text: str) -> Written | None:
     if not isinstance(value, dict) or not read.complete:
         return None
     keys = {plain(key): key for key in value}
-    names = [keys[key] for key in ("action", "tool", "toolname", "name", "function", "functionname") if key in keys]
+    names = [keys[key] for key in _STEP_KEYS if key in keys]
     inputs = [key for key in value if plain(key) in _ENVELOPES and key not in names]
     inner = value[names[0]] if names else None
     if isinstance(inner, Mapping) and not inputs:

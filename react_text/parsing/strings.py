@@ -22,6 +22,9 @@ MOST_INNER_QUOTES = 2000
 SMART = frozenset("“„‘«「＂")
 SEPARATORS = ",;，、"
 
+END_MARK = re.compile(r"```|<\||<｜|</(?:tool|function|action|param|arg|s>)|<(?:end_of_turn|start_of|tool_)")
+"""What never stands within a value, outside its strings: the end of a fence, a chat token, a tag of a call."""
+
 _BLANKS = re.compile(r"\s*")
 _KEY_AHEAD = re.compile(
     r"""\s*(?:"[^"\n]{0,80}"|'[^'\n]{0,80}'|[“„][^”"\n]{0,80}[”"]|[^\W\d][\w$.\-]{0,63})\s*(?:=>|[:=：])"""
@@ -32,9 +35,12 @@ _COMMENT = re.compile(r"\s*(?:/\*.{0,400}?\*/|(?://|#)[^\n]{0,400}\n)\s*(?=[,}\]
 _LABEL_LINE = re.compile(
     r"\n[ \t]{0,8}[#>*_]{0,3}[ \t]?(?:observation|thought|action|final answer)\b[^\n:]{0,16}[:：]", re.IGNORECASE
 )
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_RUN = r"(?<!\\)((?:\\\\)*)"
+_ODD = re.compile(_RUN + r"\\(?=[^\"\\/bfnrtu']|u(?![0-9a-fA-F]{4})|\Z)")
+_ODD_OR_CONTROL = re.compile(_RUN + r"\\(?=[^\"\\/nrtu']|u(?![0-9a-fA-F]{4})|\Z)")
+_APOSTROPHE = re.compile(_RUN + r"\\'")
+_BARE_QUOTE = re.compile(_RUN + '"')
 _DRIVE_OR_SHARE = re.compile(r"[A-Za-z]:\\|\\\\\w")
-_PLAIN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
 _STOPS = {opener: re.compile("[" + re.escape(closers) + "]") for opener, closers in CLOSERS.items()}
 
 
@@ -114,7 +120,7 @@ def closes(text: str, at: int, end: int, place: Place, openers: str, after_inner
     """
     ahead = _skip(text, at + 1, end)
     if ahead >= end:
-        return not after_inner
+        return not after_inner and not text[at - 1].isspace()
     char = text[ahead]
     if place == "key":
         return char in ":=："
@@ -122,10 +128,10 @@ def closes(text: str, at: int, end: int, place: Place, openers: str, after_inner
         return _after_separator(text, ahead + 1, end, place, openers, after_inner)
     if char in "}])":
         return _after_closers(text, ahead, end, openers, after_inner)
+    if END_MARK.match(text, ahead):
+        return not after_inner
     if place == "member":
         return ahead > at + 1 and _KEY_AHEAD.match(text, ahead, end) is not None
-    if text.startswith(("```", "<"), ahead):
-        return not after_inner
     return ahead > at + 1 and char in "\"'“{["
 
 
@@ -189,20 +195,14 @@ def decode(raw: str, quote: str = '"') -> tuple[str, tuple[str, ...]]:
         pass
     else:
         return str(value), ()
-    odd = [part for part in _ESCAPE.findall(raw) if part[0] not in "\"\\/bfnrt'" and len(part) == 1]
-    literal = bool(odd) and _DRIVE_OR_SHARE.search(raw) is not None and "\\\\" not in raw.lstrip("\\")
-
-    def replace(match: re.Match[str]) -> str:
-        part = match.group(1)
-        if len(part) > 1:
-            return match.group() if literal else chr(int(part[1:], 16))
-        if part == quote:
-            return quote
-        if literal or (odd and part in "bf"):
-            return match.group()
-        return _PLAIN_ESCAPES.get(part, match.group())
-
-    value = _ESCAPE.sub(replace, raw)
-    if any("\ud800" <= char <= "\udfff" for char in value):
-        value = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    odd = _ODD.search(raw) is not None
+    if odd and _DRIVE_OR_SHARE.search(raw) and "\\\\" not in raw.lstrip("\\"):
+        return raw.replace(f"\\{quote}", quote), ("invalid_escape",)
+    mended = _APOSTROPHE.sub(r"\1'", (_ODD_OR_CONTROL if odd else _ODD).sub(r"\1\\\\", raw))
+    if '"' in mended:
+        mended = _BARE_QUOTE.sub(r'\1\\"', mended)
+    try:
+        value = str(json.loads(f'"{mended}"', strict=False))
+    except ValueError:
+        value = raw
     return value, ("invalid_escape",) if odd or "\\'" in raw else ()

@@ -40,6 +40,7 @@ BAD = [
     ('root ::= root "a" | "b"', "left-recursive"),
     ('root ::= one\none ::= two "x" | "y"\ntwo ::= one', "left-recursive"),
     ('root ::= blank root "x" | "y"\nblank ::= space space\nspace ::= " "?', "left-recursive"),
+    ('root ::= blank{100} "x"\nblank ::= [ ]*', "may be empty"),
     ("root ::= <[3]>", "cannot read"),
     ('root ::= "\0"', "NUL"),
     ('root ::= "\ud800"', "surrogate"),

@@ -1,4 +1,7 @@
-"""A run as a person watches it in a terminal: thoughts, calls, observations, repairs, the answer, the figures."""
+"""What a person sees in a terminal: a run as it happens, and one output with how it was read.
+
+Text from models and tools is printed without control characters and never taken for markup.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from react_text.events import (
     Corrected,
     Event,
     Finished,
+    ModeChanged,
     Observed,
     PromptProgress,
     Result,
@@ -19,19 +23,23 @@ from react_text.events import (
     TextDelta,
     TurnRead,
 )
+from react_text.messages import Call, Repair
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
+    from react_text.explain import Explanation
+
 LONG_PROMPT = 256
 """Prompt tokens from which on the evaluation shows its progress."""
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SHOWN_OF_OBSERVATION = 600
+_SHOWN_OF_EDIT = 80
 
 
 class Trace:
-    """Shows events on a console as they come. Text from models and tools is printed without control characters."""
+    """Shows events on a console as they come."""
 
     def __init__(self, console: Console, progress: Console) -> None:
         self.console = console
@@ -63,6 +71,8 @@ class Trace:
                 self._line(f"  ! {fault.code}: {fault.message} (correction {rung})", "yellow")
             case Steered(_, _, detail):
                 self._line(f"  ! {detail}", "yellow")
+            case ModeChanged(_, before, after, reason):
+                self._line(f"  ! mode {before} -> {after}: {reason}", "yellow")
             case Finished(result):
                 self._finished(result)
 
@@ -98,10 +108,9 @@ class Trace:
         if turn.thought and self._open is None and not self._streamed_answer:
             self._line(turn.thought, "dim")
         for edit in turn.edits:
-            change = f" ({plain(edit.before)} -> {plain(edit.after)})" if edit.before or edit.after else ""
-            self._line(f"  ~ {edit.name}: {REPAIRS.get(edit.name, '')}{change}", "magenta")
+            self._line(f"  ~ {_edit_text(edit)}", "magenta")
         for call in turn.calls:
-            self._line(f"  > {call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}", "bold")
+            self._line(f"  > {_call_text(call)}", "bold")
 
     def _finished(self, result: Result) -> None:
         if result.stop_reason != "answer":
@@ -118,6 +127,45 @@ class Trace:
         if self._open is not None:
             self.console.print()
             self._open = None
+
+
+def print_explanation(console: Console, explanation: Explanation) -> None:
+    """One output as it was read: its sections, each repair with what it changed, and the turn or the fault."""
+
+    def line(text: str, style: str = "") -> None:
+        console.print(plain(text), style=style, markup=False, highlight=False, soft_wrap=True)
+
+    turn = explanation.turn
+    line(f"{turn.kind}{', strictly in the published format' if turn.strict else ''}", "bold")
+    for label, start, end in explanation.sections:
+        line(f"  {label or '(no label)'} [{start}:{end}] {_shown(explanation.text[start:end])}", "cyan")
+    if explanation.ignored is not None:
+        start, end = explanation.ignored
+        line(f"  ignored [{start}:{end}] {_shown(explanation.text[start:end])}", "dim")
+    for edit in turn.edits:
+        line(f"  ~ {_edit_text(edit)}", "magenta")
+    for call in turn.calls:
+        line(f"  > {_call_text(call)}", "bold green")
+    if turn.final is not None:
+        line(f"  = {turn.final}", "bold green")
+    if turn.fault is not None:
+        line(f"  ! {turn.fault.code}: {explanation.fault_meaning or ''}", "yellow")
+        line(f"    told to the model: {turn.fault.message}", "yellow")
+
+
+def _edit_text(edit: Repair) -> str:
+    change = f" ({_shown(edit.before)} -> {_shown(edit.after)})" if edit.before or edit.after else ""
+    return f"{edit.name}: {REPAIRS.get(edit.name, '')}{change}"
+
+
+def _call_text(call: Call) -> str:
+    return f"{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}"
+
+
+def _shown(text: str) -> str:
+    """A piece of raw text on one line, the middle left out of a long one."""
+    half = _SHOWN_OF_EDIT // 2
+    return repr(text if len(text) <= _SHOWN_OF_EDIT else f"{text[:half]} ... {text[-half:]}")
 
 
 def figures(result: Result) -> str:

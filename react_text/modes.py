@@ -1,0 +1,111 @@
+"""How a turn is asked for and read in each mode: two siblings with the same shape. Pure.
+
+Both work on one canonical history (chat-completions messages), so a run may go on in the other mode at any step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from react_text.backends.base import Reply, Request, Sampling
+from react_text.messages import Call, Message, Turn
+from react_text.parsing import parse, parse_message
+from react_text.protocol.dialect import Dialect
+from react_text.protocol.render import Entry, answer_message, call_message, to_text
+from react_text.switch import Mode as ModeName
+from react_text.tools import Tool
+
+
+@dataclass(frozen=True)
+class TextMode:
+    """Tools through plain text: the dialect's rules and worked examples in front, every reply begun and read as text.
+
+    `grammars` holds GBNF texts by what is wanted ("any"), empty where the backend takes none.
+    """
+
+    dialect: Dialect
+    tools: tuple[Tool, ...]
+    opening: Sequence[Entry]
+    grammars: Mapping[str, str] = field(default_factory=dict)
+    name: ModeName = "text"
+
+    def messages(self, history: Sequence[Entry]) -> list[Message]:
+        """What the model is sent for this history."""
+        return to_text([*self.opening, *history], self.dialect)
+
+    def request(
+        self, history: Sequence[Entry], *, answer_only: bool, max_tokens: int, sampling: Sampling, grammar: bool
+    ) -> Request:
+        """The request for the next turn."""
+        return Request(
+            messages=self.messages(history),
+            reply_start=self.dialect.final_start if answer_only else self.dialect.reply_start,
+            stop=self.dialect.stop,
+            max_tokens=max_tokens,
+            sampling=sampling,
+            grammar=self.grammars.get("any") if grammar and not answer_only else None,
+        )
+
+    def read(self, reply: Reply) -> Turn:
+        """The reply as a turn."""
+        return parse(reply.text, self.tools, finish_reason=reply.finish_reason)
+
+    def call_entry(self, turn: Turn, calls: Sequence[Call], reply: Reply) -> Entry:
+        """A turn with calls for the history; the model sees its own text again unless that had to be mended."""
+        return Entry(call_message(calls, turn.thought), reply.text if not turn.edits else None)
+
+    def answer_entry(self, turn: Turn, reply: Reply) -> Entry:
+        """An answer for the history."""
+        return Entry(answer_message(turn.final or ""), reply.text if not turn.edits else None)
+
+
+@dataclass(frozen=True)
+class StructuredMode:
+    """Tools through an endpoint's own `tool_calls`; what arrives as text instead is read all the same."""
+
+    dialect: Dialect
+    tools: tuple[Tool, ...]
+    instructions: str = ""
+    name: ModeName = "structured"
+
+    def messages(self, history: Sequence[Entry]) -> list[Message]:
+        """What the model is sent for this history."""
+        system: list[Message] = [{"role": "system", "content": self.instructions}] if self.instructions else []
+        return [*system, *(entry.message for entry in history)]
+
+    def request(
+        self, history: Sequence[Entry], *, answer_only: bool, max_tokens: int, sampling: Sampling, grammar: bool
+    ) -> Request:
+        """The request for the next turn; a grammar of ours is never sent together with tools."""
+        return Request(
+            messages=self.messages(history),
+            max_tokens=max_tokens,
+            sampling=sampling,
+            tools=tuple(tool.to_dict() for tool in self.tools),
+            tool_choice="none" if answer_only else None,
+        )
+
+    def read(self, reply: Reply) -> Turn:
+        """The message as a turn."""
+        message = reply.message or {"role": "assistant", "content": reply.text}
+        return parse_message(message, self.tools, finish_reason=reply.finish_reason)
+
+    def call_entry(self, turn: Turn, calls: Sequence[Call], reply: Reply) -> Entry:
+        """A turn with calls for the history: the message as it was received, or mended where it was broken."""
+        received = reply.message
+        if (
+            received
+            and not turn.edits
+            and [one.get("id") for one in received.get("tool_calls") or ()] == [call.id for call in calls]
+        ):
+            return Entry(received)
+        return Entry(call_message(calls, turn.thought))
+
+    def answer_entry(self, turn: Turn, reply: Reply) -> Entry:
+        """An answer for the history."""
+        return Entry(answer_message(turn.final or ""))
+
+
+AskingMode: TypeAlias = TextMode | StructuredMode

@@ -1,0 +1,62 @@
+"""Endpoints for the tests of the HTTP backends: stand-ins, recorded answers, and real servers on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SERVERS = Path(__file__).parent.parent / "servers"
+sys.path.insert(0, str(SERVERS))
+
+import real  # noqa: E402
+from standin import StandIn, Wire, chat, recorded  # noqa: E402
+
+from react_text.capability_store import CapabilityStore  # noqa: E402
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> CapabilityStore:
+    """A store of findings that is not the user's."""
+    return CapabilityStore(tmp_path / "capabilities")
+
+
+@pytest.fixture(autouse=True)
+def no_endpoint_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OLLAMA_HOST", "OLLAMA_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def standin() -> Iterator[Callable[[Callable[[Wire], None]], StandIn]]:
+    """Starts stand-ins, which end with the test."""
+    with contextlib.ExitStack() as running:
+        yield lambda answer: running.enter_context(StandIn(answer).running())
+
+
+@pytest.fixture
+def replayed(standin: Callable[[Callable[[Wire], None]], StandIn]) -> Callable[[str], StandIn]:
+    """An endpoint that gives the answer of a recorded exchange to every POST."""
+    return lambda name: standin(chat(recorded(transcript(name))))
+
+
+def transcript(name: str) -> dict[str, Any]:
+    exchange: dict[str, Any] = json.loads((SERVERS / "transcripts" / f"{name}.json").read_text("utf-8"))
+    return exchange
+
+
+@pytest.fixture(scope="session")
+def llama_server() -> Iterator[dict[str, str]]:
+    with real.llama_server("plain", "tools", "nojinja") as urls:
+        yield urls
+
+
+@pytest.fixture(scope="session")
+def llama_cpp_server() -> Iterator[str]:
+    with real.llama_cpp_server() as url:
+        yield url
