@@ -79,6 +79,24 @@ REPAIRS = MappingProxyType(
         "missing_closer": "Closing brackets that complete values lacked were supplied.",
         "wrong_closer": "A closing bracket was of the wrong kind.",
         "doubled_braces": "Braces were written twice.",
+        "native_format": "The call stood in a model family's own format.",
+        "format_discussed": "Calls that were only shown as examples were left in the answer.",
+        "arguments_beside_name": "The arguments stood beside the name instead of under a key of their own.",
+        "repeated_arguments": "The same arguments were written several times over.",
+        "positional_arguments": "Arguments given by position were put under their names.",
+        "missing_closing_mark": "A value had no closing mark before the next one began.",
+        "name_among_arguments": "The tool's name stood among the arguments.",
+        "call_in_name": "The whole call was written into the name.",
+        "call_in_reasoning": "The call stood in the reasoning field.",
+        "language_word": "A word such as json before the arguments was left out.",
+        "escaped_blanks": "Escaped line breaks between the values were read as blanks.",
+        "tool_calls_as_text": "The list of calls was sent as a text.",
+        "flattened_call": "A call's name and arguments were not nested in its function.",
+        "arguments_as_object": "A call's arguments were sent as an object instead of a text.",
+        "no_arguments": "A call came without arguments and was taken to have none.",
+        "legacy_function_call": "The call came in the field that came before tool_calls.",
+        "missing_id": "A call had no id and was given one.",
+        "duplicate_id": "Two calls had the same id; the later one was given another.",
     }
 )
 
@@ -98,5 +116,9 @@ FAULTS = MappingProxyType(
         "placeholder_arguments": "An argument is a placeholder or repeats the schema.",
         "template_echo": "The turn repeats the words of the prompt's template.",
         "unlabelled_intent": "Text without labels names a tool without calling it.",
+        "unreadable_call": "A call in a model family's own format could not be read.",
+        "quoted_call": "A call stands in the middle of a sentence and may be talk about the format.",
+        "missing_name": "A call names no tool.",
+        "lost_call": "The server announced a call that the message does not hold.",
     }
 )

@@ -41,7 +41,7 @@ class ChatReader:
     ) -> None:
         self.text = ReplyText(request, continued=continued, stops=RAW_STOPS if raw else ())
         self.finished = ""
-        """The finish reason the server gave, "" before."""
+        """The finish reason the server gave, "" where it gave none or broke off."""
         self.done = False
         """Whether nothing more needs to be read."""
         self._request = request
@@ -85,7 +85,7 @@ class ChatReader:
         if self._shape == "whole":
             yield from self._whole_answer("\n".join(self._whole))
             return
-        if self.text.ended is None and (not self.finished or self.finished in BROKEN_OFF):
+        if self.text.ended is None and not self.finished:
             raise self._incomplete()
         yield from self.text.flush()
         finish = self.text.ended or _finish(self.finished)
@@ -125,7 +125,9 @@ class ChatReader:
             self._bounded()
             return
         self._lines.append("data: " + data)
-        self.finished = choice.get("finish_reason") or self.finished
+        reason = choice.get("finish_reason")
+        if reason:
+            self.finished = "" if reason in BROKEN_OFF else str(reason)
         delta = choice if self._raw else choice.get("delta") or choice.get("message") or {}
         piece = delta.get("text") if self._raw else delta.get("content")
         if isinstance(piece, str) and piece:

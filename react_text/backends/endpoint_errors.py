@@ -139,7 +139,7 @@ def reason_of(status: int | None, body: ErrorBody, *, sent_tools: bool = False) 
             return reason
     if status in (401, 403):
         return "key"
-    if status == 404 and re.search(r"\bmodel\b", words, re.IGNORECASE):
+    if status == 404 and re.search(r"\bmodels?\b|snapshot folder", words, re.IGNORECASE):
         return "model"
     if status in (404, 405):
         return "address"

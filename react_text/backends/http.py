@@ -125,9 +125,11 @@ class Connection:
             return await self._aopen(url, body)
 
         response = await self._aretrying(attempt)
+        lines = AsyncLines(self, response)
         try:
-            yield AsyncLines(self, response)
+            yield lines
         finally:
+            await lines.aclose()
             await response.aclose()
 
     def _open(self, url: str, body: Mapping[str, Any]) -> httpx.Response:
@@ -401,6 +403,9 @@ class AsyncLines:
 
     def __aiter__(self) -> AsyncIterator[str]:
         return self._lines
+
+    async def aclose(self) -> None:
+        await self._lines.aclose()  # type: ignore[attr-defined]
 
     async def _read(self, connection: Connection, response: httpx.Response) -> AsyncIterator[str]:
         splitter = LineSplitter(connection.timeout)

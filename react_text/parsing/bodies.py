@@ -86,12 +86,27 @@ WINDOWS = (2_000, 30_000, 500_000)
 
 def read_json(text: str, start: int) -> Json:
     """The object or list at `start`, ended at the latest by a mark that stands outside its strings."""
-    try:
-        _, end = DECODER.raw_decode(text, start)
-    except (ValueError, RecursionError):
+    end = _valid_end(text, start)
+    if end is None:
         return _read_loose(text, start)
     read = read_value(text[start:end])
     return _json(read, end, len(text), text, start)
+
+
+def _valid_end(text: str, start: int) -> int | None:
+    """Where the valid JSON value at `start` ends, looked for in a near part of the text first."""
+    near = text[start : start + WINDOWS[0]]
+    try:
+        return start + DECODER.raw_decode(near)[1]
+    except json.JSONDecodeError as error:
+        if start + len(near) == len(text) or (error.pos < len(near) - 8 and not error.msg.startswith("Unterminated")):
+            return None
+    except RecursionError:
+        return None
+    try:
+        return DECODER.raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        return None
 
 
 def _read_loose(text: str, start: int) -> Json:

@@ -12,13 +12,51 @@ from react_text.parsing.talk import line_before, quoted
 
 FIRST_KEYS = (*NAME_KEYS, *ARGUMENT_KEYS, *LIST_KEYS, *WRAPPER_KEYS, "type", "id", "tool_call_id", "index", "thought")
 MARKS = (
-    *("<tool_call>", "<tool_calls>", "<toolcall>", "<function_calls>", "<function_call>", "<functioncall>", "<tool_use>"),
-    *("<think>", "<thinking>", "<function=", "<invoke name=", "<parameter=", "<parameter name=", "<arg_key>", "<arg_value>"),
+    *(
+        "<tool_call>",
+        "<tool_calls>",
+        "<toolcall>",
+        "<function_calls>",
+        "<function_call>",
+        "<functioncall>",
+        "<tool_use>",
+    ),
+    *(
+        "<think>",
+        "<thinking>",
+        "<function=",
+        "<invoke name=",
+        "<parameter=",
+        "<parameter name=",
+        "<arg_key>",
+        "<arg_value>",
+    ),
     *("<minimax:tool_call>", "<seed:tool_call>", "<longcat_tool_call>", "<start_function_call>", "<|tool_call>"),
     *("<|tool_call|>", "<|tool_calls_section_begin|>", "<|tool_call_begin|>", "<|tool_call_argument_begin|>"),
-    *("<|tool_call_start|>", "<|python_tag|>", "<|python_start|>", "<|action_start|>", "<|plugin|>", "<|START_ACTION|>"),
-    *("<|START_THINKING|>", "<|END_THINKING|>", "<|tools_prefix|>", "<|FunctionCallBegin|>", "<|channel|>", "<|constrain|>"),
-    *("<|message|>", "<|start|>", "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜DSML｜invoke name="),
+    *(
+        "<|tool_call_start|>",
+        "<|python_tag|>",
+        "<|python_start|>",
+        "<|action_start|>",
+        "<|plugin|>",
+        "<|START_ACTION|>",
+    ),
+    *(
+        "<|START_THINKING|>",
+        "<|END_THINKING|>",
+        "<|tools_prefix|>",
+        "<|FunctionCallBegin|>",
+        "<|channel|>",
+        "<|constrain|>",
+    ),
+    *(
+        "<|message|>",
+        "<|start|>",
+        "<｜tool▁calls▁begin｜>",
+        "<｜tool▁call▁begin｜>",
+        "<｜tool▁sep｜>",
+        "<｜DSML｜invoke name=",
+    ),
     *("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>", "<｜DSML｜parameter name=", "[TOOL_CALLS]", "[TOOL_REQUEST]"),
 )
 OPENER = re.compile("|".join(map(re.escape, MARKS)))
@@ -36,7 +74,6 @@ NAMED = re.compile(
     r"""["'](?:name|tool|tool_name|function_name|action|function)["']\s*:\s*["'](?P<name>[^"'\n]{0,80})(?P<whole>["'])?"""
 )
 LISTED = re.compile(r"\s*(?P<list>\[\s*)?(?P<name>[A-Za-z_][\w.-]*)(?P<args>\[[A-Z]{0,4}\]?)?\s*")
-
 
 
 def ends_inside(text: str, offered: Offered, starts_offered: Offered) -> bool:
@@ -74,7 +111,11 @@ def unfinished_object(text: str, offered: Offered, starts_offered: Offered, *, o
     if not any(name.startswith(key) if first.end() >= len(text.rstrip()) else name == key for name in FIRST_KEYS):
         return False
     if key == "type" and first["value"] is not None:
-        known = first["value"] in CALL_TYPES if first["whole"] else any(kind.startswith(first["value"]) for kind in CALL_TYPES)
+        known = (
+            first["value"] in CALL_TYPES
+            if first["whole"]
+            else any(kind.startswith(first["value"]) for kind in CALL_TYPES)
+        )
         if not known:
             return False
     named = NAMED.search(text, 0, 400)

@@ -16,9 +16,8 @@ Form: TypeAlias = Literal["any", "braces"]
 WORD = r"[A-Za-z_][\w.:/-]{0,127}"
 NAME = rf"(?P<name>{WORD})"
 PREFIX = r"(?:[|｜]DSML[|｜]|[A-Za-z][\w-]{0,20}:)?"
-PARAMETER = (
-    rf"<{PREFIX}(?:parameter|param|argument|arg)(?:\s+name)?\s*=\s*[\"']?(?P<key>[^<>=\"'\s]{{1,120}})[\"']?(?:\s[^<>]*)?[>=]"
-)
+KEY_OF_MARK = r"[\"']?(?P<key>[^<>=\"'\s]{1,120})[\"']?(?:\s[^<>]*)?[>=]"
+PARAMETER = rf"<{PREFIX}(?:parameter|param|argument|arg)(?:\s+name)?\s*=\s*{KEY_OF_MARK}"
 PARAMETER_END = rf"</{PREFIX}(?:parameter|param|argument|arg)\s*>"
 CHILD = r"<(?P<key>[A-Za-z_][\w-]{0,80})>"
 BAR, GAP = "[|｜]", "[▁_]"
@@ -183,7 +182,8 @@ OTHER_VOICE = (
 )
 """A tool result or another speaker, written by the model itself: it and all after it is fabricated."""
 
-END_OF_TURN = r"<\|(?:im_end|eot_id|eom_id|eot|endoftext|end_of_text|end_of_turn|END_OF_TURN_TOKEN)\|>|</s>|<end_of_turn>|<｜end▁of▁sentence｜>"
+END_TOKENS = "im_end|eot_id|eom_id|eot|endoftext|end_of_text|end_of_turn|END_OF_TURN_TOKEN"
+END_OF_TURN = rf"<\|(?:{END_TOKENS})\|>|</s>|<end_of_turn>|<｜end▁of▁sentence｜>"
 
 ANSWER = (
     r"<\|channel\|>\s*final\b[^<\n]{0,40}(?:<\|constrain\|>[^<\n]{0,40})?<\|message\|>|<\|START_RESPONSE\|>"

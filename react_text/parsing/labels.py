@@ -207,18 +207,19 @@ _CANDIDATE = re.compile(
 """The start of a line that may hold a label: an early colon, or marks that make one do without it."""
 
 _FRAME = " \t\u00a0\u3000\ufeff>#*_-•–`[]【】()0123456789."
+_LETTERS = r"(?:[^\W\d_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0903\u093a-\u094f])+"
 _LINE = re.compile(
     r"""(?P<indent>[ \t\u00a0\u3000\ufeff]*)
     (?P<lead>(?:>\ *|[-*•–]\ +|\d{1,3}[.)]\ +){0,3})
     (?P<heading>\#{1,6}[ \t]*)?
     (?P<mark>\*{1,3}|_{1,3}|`)?
     (?P<bracket>[\[【])?
-    (?P<words>[^\W\d_]+(?:[ \t_\-'’]{1,2}[^\W\d_]+){0,4}(?=[\W\d_]|$))
+    (?P<words>LETTERS(?:[ \t_\-'’]{1,2}LETTERS){0,4}(?=[\W\d_]|$))
     (?P<number>[ \t]?\#?\d{1,3})?
     (?P<close>[\]】])?
     (?P<mark_in>\*{1,3}|_{1,3}|`)?
     (?:(?P<gap>[ \t\u00a0\u3000]{0,4})(?P<colon>[:：﹕])(?P<mark_out>\*{1,3}|_{1,3}|`)?|[ \t]*$|(?<=[\]】]))
-    """,
+    """.replace("LETTERS", _LETTERS),
     re.MULTILINE | re.VERBOSE,
 )
 _INLINE = re.compile(

@@ -69,7 +69,9 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        parts = [part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | dict)]
+        parts = [
+            part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | dict)
+        ]
         return "".join(part for part in parts if isinstance(part, str))
     return ""
 
@@ -168,7 +170,9 @@ def _structured(entries: Sequence[Mapping[str, Any]], edits: tuple[Repair, ...],
 
 def _unfolded(written: WrittenCall, tools: Sequence[Tool]) -> WrittenCall:
     """A call that was written whole into the name field, with its arguments where they belong."""
-    empty = not written.arguments or (isinstance(written.arguments, str) and written.arguments.strip() in ("{}", "null"))
+    empty = not written.arguments or (
+        isinstance(written.arguments, str) and written.arguments.strip() in ("{}", "null")
+    )
     if not empty or not HOLDS_CALL.search(written.name):
         return written
     edits = (*written.edits, Repair("call_in_name", written.name))
@@ -203,7 +207,7 @@ def _decoded(written: WrittenCall) -> WrittenCall:
         values.append(value)
     if len(values) < 2 or not all(isinstance(value, dict) for value in values):
         return written
-    if at < len(text) and text[at:].strip() or any(value != values[0] for value in values):
+    if (at < len(text) and text[at:].strip()) or any(value != values[0] for value in values):
         return WrittenCall(written.name, [values[0], None], written.id, edits=written.edits)
     edits = (*written.edits, Repair("repeated_arguments", written.name))
     return WrittenCall(written.name, values[0], written.id, edits=edits)

@@ -168,7 +168,7 @@ def one_edit(left: str, right: str) -> bool:
 
 
 def _most_words(cleaned: str, tools: Sequence[Tool]) -> Tool | None:
-    """The only tool with the largest share of words in common with what was written, at least a third of them."""
+    """The only tool with the largest share of words in common with what was written."""
     wanted = _words(cleaned)
     scored = []
     for tool in tools:
@@ -177,7 +177,7 @@ def _most_words(cleaned: str, tools: Sequence[Tool]) -> Tool | None:
         scored.append((shared, tool))
     best = max((score for score, _ in scored), default=0.0)
     top = [tool for score, tool in scored if score == best]
-    return top[0] if best >= 1 / 3 and len(top) == 1 else None
+    return top[0] if best > 0 and len(top) == 1 else None
 
 
 def _words(name: str) -> frozenset[str]:

@@ -16,9 +16,7 @@ WORD = re.compile(r"[^\s,()\[\]{}\"'=]+")
 NUMBER = re.compile(r"[+-]?(?:0|[1-9][\d_]*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 CLOSING_QUOTE = {"“": "”", "‘": "’"}
 LITERALS = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
-ESCAPE = re.compile(
-    r"\\(?:(?P<line>\r?\n)|x(?P<hex>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|(?P<char>[\\'\"nrtabfv0]))"
-)
+ESCAPE = re.compile(r"\\(?:(?P<line>\r?\n)|x(?P<hex>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|(?P<char>[\\'\"nrtabfv0]))")
 ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 
 

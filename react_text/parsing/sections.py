@@ -211,7 +211,7 @@ class _Divider:
         if not self.tools:
             return re.fullmatch(r"[\w.-]{1,64}", written) is not None
         read = resolve_name(written, self.tools)
-        return read.tool is not None and all(repair.name != "name_in_sentence" for repair in read.repairs)
+        return read.tool is not None and all(repair.name in ("name_marks", "name_spelling") for repair in read.repairs)
 
     def _counts_inline(self, label: Label, current: Section) -> bool:
         if current.kind == "final" or self._is_quoted(label.start):
@@ -242,8 +242,9 @@ class _Divider:
             return sentence
         if not self._names_tool(label.end):
             return False
-        rest = self.text[label.end : min(self.end, label.end + 200)]
-        return sentence or re.search(r"Action Input|\(|\[", rest) is not None
+        line_end = self.text.find("\n", label.end, min(self.end, label.end + 200))
+        rest = self.text[label.end : line_end if line_end >= 0 else min(self.end, label.end + 200)]
+        return sentence or re.search(r"Action Input|[(\[]", rest) is not None
 
     def _is_quoted(self, at: int) -> bool:
         line = self.text.rfind("\n", max(0, at - 300), at)

@@ -72,12 +72,12 @@ def find_tool(written: str, tools: Sequence[Tool]) -> NameRead:
         return plain
     wrapped = WRAPPED_NAME.match(written)
     candidates = [wrapped["inner"]] if wrapped else []
-    candidates += [written.split("<")[0].strip()] if 0 < written.find("<") else []
+    candidates += [written.split("<")[0].strip()] if written.find("<") > 0 else []
     candidates += [counted["inner"] for name in (*candidates, written) if (counted := COUNTER.match(name))]
     for candidate in candidates:
         named = resolve_name(candidate, tools)
         if named.tool is not None:
-            return NameRead(named.tool, named.name, (Repair("name_unwrapped", written, named.name), *named.repairs))
+            return NameRead(named.tool, named.name, (Repair("name_prefix", written, named.name), *named.repairs))
     return NameRead(None, candidates[-1] if candidates and wrapped else written, plain.repairs)
 
 
@@ -95,7 +95,7 @@ def _with_arguments(
     tool, name = found.tool, found.name
     if isinstance(arguments, list) and len(arguments) == 1 and isinstance(arguments[0], Mapping):
         arguments = arguments[0]
-        edits += (Repair("unwrapped_arguments", "list"),)
+        edits += (Repair("array_wrapped"),)
     if isinstance(arguments, str) and arguments.strip() in ("", "null", "None", '""'):
         arguments = None
     if arguments is None:
@@ -117,7 +117,7 @@ def _with_arguments(
     properties = tool.parameters.get("properties") or {}
     if "properties" in arguments and "properties" not in properties and isinstance(arguments["properties"], Mapping):
         message = f"The arguments of {name} repeat its schema; write the values themselves."
-        return Settled(fault=Fault("copied_schema", message, call), edits=edits)
+        return Settled(fault=Fault("placeholder_arguments", message, call), edits=edits)
     if written.positional:
         placed = _placed(arguments, written.positional, tool)
         if placed is None:
@@ -187,7 +187,7 @@ def _inner_call(
         return arguments, ()
     for key in ARGUMENT_KEYS:
         if len(arguments) == 2 and isinstance(arguments.get(key), Mapping) and key not in properties:
-            return dict(arguments[key]), (Repair("unwrapped_arguments", key),)
+            return dict(arguments[key]), (Repair("envelope", key),)
     return {key: value for key, value in arguments.items() if key != "name"}, (Repair("name_among_arguments", name),)
 
 

@@ -11,7 +11,18 @@ from typing import Any, TypeAlias
 
 from react_text.messages import Repair
 
-NAME_KEYS = ("name", "tool_name", "toolName", "function_name", "functionName", "tool", "function", "action", "_name", "recipient_name")
+NAME_KEYS = (
+    "name",
+    "tool_name",
+    "toolName",
+    "function_name",
+    "functionName",
+    "tool",
+    "function",
+    "action",
+    "_name",
+    "recipient_name",
+)
 ARGUMENT_KEYS = (
     "arguments",
     "parameters",
@@ -105,7 +116,9 @@ def _one(value: Mapping[str, Any], offered: Offered, *, enveloped: bool) -> Writ
     name = value[name_key]
     if argument_key is not None:
         return WrittenCall(name, value[argument_key], enveloped=enveloped or argument_key == "arguments")
-    others = {key: entry for key, entry in value.items() if key not in (name_key, "id", "type", "tool_call_id", "call_id")}
+    others = {
+        key: entry for key, entry in value.items() if key not in (name_key, "id", "type", "tool_call_id", "call_id")
+    }
     if name_key == "_name" or (enveloped and others):
         return WrittenCall(name, others, enveloped=enveloped, edits=(Repair("arguments_beside_name", name_key),))
     if enveloped or (value.get("type") in CALL_TYPES and not others):

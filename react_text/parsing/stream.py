@@ -70,7 +70,7 @@ class StreamReader:
         self._head = self._tail = ""
         self._held: list[str] = []
         self._line_open = True
-        self._begun = self._bold = False
+        self._begun = self._bold = self._shown = False
         self._thoughts = 0
         self._index = 0
         self._action: Section | None = None
@@ -209,7 +209,7 @@ class StreamReader:
 
     def _enter(self, mode: Literal["thought", "action", "input", "over", "final"]) -> None:
         self._mode = mode
-        self._begun = False
+        self._begun = self._shown = False
         self._json = None
 
     def _next_call(self) -> None:
@@ -285,7 +285,9 @@ class StreamReader:
                 self._begun = True
                 events.append(StreamEvent("final" if self._mode == "final" else "thought", text))
         elif self._mode == "input" and text:
+            text = text if self._shown else text.lstrip()
             if text.strip():
+                self._shown = True
                 events.append(StreamEvent("arguments", text, index=self._index))
             else:
                 kept = text + kept

@@ -90,8 +90,8 @@ def read_string(text: str, start: int, end: int, place: Place, openers: str, *, 
         repairs = ("smart_quotes", *repairs)
     elif quote != '"':
         repairs = ("single_quotes", *repairs)
-    ambiguous = (broken and _LABEL_LINE.search(body) is not None) or (
-        bool(inner) and _reads_as_several(text, inner, start, at)
+    ambiguous = bool(inner) and (
+        (broken and _LABEL_LINE.search(body) is not None) or _reads_as_several(text, inner, start, at)
     )
     return StringRead(value, position, repairs, ambiguous=ambiguous)
 

@@ -13,12 +13,15 @@ NEAR = 240
 """Characters before and after a call that are looked at."""
 
 EXAMPLE = re.compile(
-    r"\b(?:examples?|e\.g|for instance|samples?|looks? like|such as|illustrat\w+|(?:you|one|they) (?:can|could|may|might|would|should)"
-    r"|your own|documentation|(?:is|are|be) (?:usually )?written|expects?|as in)\b",
+    r"\bfor example\b|\ban example\b|\bexamples?\s*(?:calls?|of|:|$)|\be\.g\.|\bfor instance\b|\bsample (?:call|tool|request)"
+    r"|\blooks? like\b|\bsuch as\b|\b(?:you|one|they) (?:can|could|may|might|would|should)\b|\byour own\b"
+    r"|\b(?:is|are|be) (?:usually )?written\b|\b(?:hosts?|parsers?|servers?|clients?|models?) (?:expects?|writes?)\b",
     re.IGNORECASE,
 )
 HINT = re.compile(r"\b(?:like(?: this| so)?|format|syntax|style|template|written|as follows|shape)\b", re.IGNORECASE)
-FIRST_PERSON = re.compile(r"\b(?:I|I'll|I'm|I’ll|I’m|we|let me|let us|let's)\b|\b(?:calling|using|checking|saving)\b", re.IGNORECASE)
+FIRST_PERSON = re.compile(
+    r"\b(?:I|I'll|I'm|I’ll|I’m|we|let me|let us|let's)\b|\b(?:calling|using|checking|saving)\b", re.IGNORECASE
+)
 TOKEN = re.compile(CONTROL)
 LEAD_OUT = re.compile(r"(?:[\s\[\]},;>)`]|json\b)*")
 
@@ -45,7 +48,12 @@ def standing(text: str, start: int, end: int, *, since: int = 0, fenced: bool = 
             return "talk"
     if fenced and markup and intro and goes_on:
         return "talk"
-    mid_sentence = inline and line[-1:] not in ".!?:;…)>]*\"'" and rest[:1].islower() and "\n" not in after[: len(after) - len(rest)]
+    mid_sentence = (
+        inline
+        and line[-1:] not in ".!?:;…)>]*\"'"
+        and rest[:1].islower()
+        and "\n" not in after[: len(after) - len(rest)]
+    )
     return "doubt" if mid_sentence else "call"
 
 
@@ -65,4 +73,6 @@ def line_before(text: str, start: int, since: int = 0) -> str:
 
 def _previous_line(text: str, start: int, since: int) -> str:
     lines = text[max(since, start - NEAR) : start].split("\n")
-    return next((line.strip() for line in reversed(lines[:-1]) if line.strip() and not line.strip().startswith("```")), "")
+    return next(
+        (line.strip() for line in reversed(lines[:-1]) if line.strip() and not line.strip().startswith("```")), ""
+    )

@@ -1,0 +1,205 @@
+"""One scan of a text for native calls, from left to right over the marks that `families` lists.
+
+What a mark opens is read where it stands, so that marks inside a value are never seen; reasoning, talk about the
+format, and all that follows a self-written result are stepped over.
+"""
+
+from __future__ import annotations
+
+import re
+
+from react_text.messages import Fault
+from react_text.parsing.bare import OBJECT, PYTHON, read_bare_object, read_bare_python
+from react_text.parsing.bodies import Body, read_named, read_run
+from react_text.parsing.cut import CODE_LANGUAGES
+from react_text.parsing.families import (
+    ANSWER,
+    END_OF_TURN,
+    FAMILIES,
+    LINE,
+    OPENERS,
+    OTHER_VOICE,
+    THINK_CLOSE,
+    THINK_OPEN,
+)
+from react_text.parsing.findings import NOTHING, Found, Names, Scan, accept, in_sentence
+from react_text.parsing.settle import truncated
+from react_text.parsing.talk import line_before, quoted, standing
+
+LABEL = (
+    rf"(?i:{LINE}[*_#>\- \t]{{0,6}}(?:action(?: ?input)?[ \t]*\d*[*_ \t]*[:：][*_ \t]*(?=[^\s{{\[`<])"
+    r"|(?:final[ _]?answer|answer)[ \t]*\d*[*_ \t]*[:：]))"
+)
+KINDS = (
+    ("think_close", THINK_CLOSE),
+    ("think_open", THINK_OPEN),
+    ("voice", OTHER_VOICE),
+    ("answer", ANSWER),
+    *((f"f{index}", opener.replace("?P<name>", "?:")) for index, opener in enumerate(OPENERS)),
+    ("end", END_OF_TURN),
+    ("label", LABEL),
+    ("fence", r"```[\w+-]*[ \t]*"),
+    ("object", OBJECT),
+    ("python", PYTHON),
+)
+ANCHOR = re.compile("|".join(f"(?:{pattern})(?P<{kind}>)" for kind, pattern in KINDS))
+"""What may begin here. An empty group after each alternative names it and leaves the fast path of `re` open."""
+TRIGGER = re.compile(
+    r"[✿◁]|<(?=[/|｜A-Za-z])|\[(?=/?(?:TOOL|THINK|ARGS|CALL_ID|INST|END_TOOL))|```"
+    rf"|to=(?=[A-Za-z_])|functools|function call<|(?={OBJECT})"
+    r"|(?:\A|\n)(?=[ \t]*>>>|[ \t*_#>\[-]{0,12}[A-Za-z_][\w.-]{0,127}(?:[ _][A-Za-z]{1,10})?[ \t*_\d]*"
+    r"(?:[(:：=<]|\s*(?:```(?:json)?\s*)?\{))"
+)
+"""Where it is worth looking at all: no anchor begins anywhere else."""
+WORD_BEFORE = re.compile(r"[A-Za-z_][\w.:/-]{0,127}\s*\Z")
+CALLS = {f"f{index}": re.compile(family.call) for index, family in enumerate(FAMILIES) if family.call}
+OFFERED_KINDS = frozenset(f"f{index}" for index, family in enumerate(FAMILIES) if family.offered)
+MOST_CALLS = 128
+"""More calls than this in one turn are a model that cannot stop."""
+THINK_END = re.compile(THINK_CLOSE)
+BLANK_END = re.compile(r"\s*\Z")
+FENCE_END = re.compile(r"\n[ \t]*```")
+CALLISH = re.compile(
+    r"\s*(?:[\[{<✿]|functools|TOOL_NAME|call:|print\(|[A-Za-z_][\w.]*(?:\(|\s*=\s*[A-Za-z_][\w.]*\(|\[ARGS\]))"
+)
+
+
+def scan_text(text: str, names: Names, *, ended: bool) -> Scan | None:
+    scan = Scan()
+    at = 0
+    first = len(text) - len(text.lstrip())
+    while hit := TRIGGER.search(text, at):
+        start = _word_start(text, hit.start())
+        match = ANCHOR.match(text, max(start, at))
+        if match is None:
+            at = max(hit.end(), hit.start() + 1)
+            continue
+        kind, start, at = str(match.lastgroup), match.start(), match.end()
+        if kind == "label" and scan.fence is None:
+            if not scan.calls:
+                return None
+            break
+        if kind in OFFERED_KINDS and not names.offered(_name(kind, text, start)):
+            continue
+        if (kind == "object" and not scan.objects) or quoted(text, start):
+            continue
+        if kind == "voice" and scan.fence is None:
+            if start > first or text[start] in "<[`✿":
+                scan.stop = start
+                break
+        elif kind == "answer":
+            if not scan.calls:
+                scan.answer = at
+            break
+        elif kind == "end":
+            if NOTHING.sub("", text[: min(start, 200)]):
+                scan.stop = start
+                break
+        elif kind == "think_open":
+            if not line_before(text, start, scan.calls[-1].end if scan.calls else 0):
+                closing = THINK_END.search(text, at) if scan.thinking is None else None
+                at = closing.end() if closing else at
+                scan.thinking = None if closing else start
+                scan.reasoned = closing.end() if closing else scan.reasoned
+        elif kind == "think_close":
+            scan.calls.clear()
+            scan.fault, scan.thinking, scan.reasoned, scan.objects = None, None, at, True
+        elif kind == "fence":
+            at = _fence(text, match, scan)
+        else:
+            at = _read(text, match, scan, names, ended=ended)
+            if len(scan.calls) > MOST_CALLS:
+                scan.fault = Fault("runaway", "The reply went on calling tools without an end; make one call and wait.")
+                break
+            if scan.fault is not None:
+                scan.drafts += 1
+                closing = THINK_END.search(text, at) if scan.drafts < MOST_CALLS else None
+                if closing is None:
+                    break
+                at = closing.start()
+        at = max(at, start + 1)
+    if scan.fence is not None:
+        _close_fence(text, len(text), scan)
+    return scan
+
+
+def _word_start(text: str, at: int) -> int:
+    """Where an anchor that was noticed at `at` begins: after its line break, or at the name before its mark."""
+    if text[at] == "\n":
+        return at + 1
+    if text.startswith(("[ARGS]", "[CALL_ID]"), at):
+        word = WORD_BEFORE.search(text, max(0, at - 130), at)
+        return word.start() if word else at
+    return at
+
+
+def _name(kind: str, text: str, start: int) -> str:
+    named = CALLS[kind].match(text, start)
+    return named["name"] if named else ""
+
+
+def _fence(text: str, match: re.Match[str], scan: Scan) -> int:
+    """Enter, leave or step over a fenced block; where to go on."""
+    if scan.fence is not None:
+        _close_fence(text, match.start(), scan)
+        return match.start() + 3
+    language = match[0].strip("` \t").lower()
+    if language in CODE_LANGUAGES or CALLISH.match(text, match.end()):
+        scan.fence, scan.fence_body, scan.code = match.start(), match.end(), language in CODE_LANGUAGES
+        return match.end()
+    closing = FENCE_END.search(text, match.end())
+    return closing.end() if closing else len(text)
+
+
+def _close_fence(text: str, end: int, scan: Scan) -> None:
+    """Drop the calls of a block that explains the format, or that is code with more in it than calls."""
+    assert scan.fence is not None
+    inside = [found for found in scan.calls if found.start >= scan.fence]
+    if inside:
+        markup = inside[0].family not in ("json", "python")
+        after = min(end + 3, len(text))
+        mixed = inside[0].family == "python" and _leftover(text, scan.fence_body, end, inside)
+        if mixed or standing(text, scan.fence, after, fenced=True, markup=markup) == "talk":
+            del scan.calls[len(scan.calls) - len(inside) :]
+            scan.talk = scan.talk or not mixed
+            if mixed and scan.code:
+                scan.fault = Fault("unreadable_call", "The tool code holds more than calls; write only the call.")
+    scan.fence = None
+
+
+def _leftover(text: str, start: int, end: int, calls: list[Found]) -> bool:
+    at = start
+    for found in calls:
+        if text[at : found.start].strip(" \t\r\n;,)]"):
+            return True
+        at = found.end
+    return bool(text[at:end].strip(" \t\r\n;,)]"))
+
+
+def _read(text: str, match: re.Match[str], scan: Scan, names: Names, *, ended: bool) -> int:
+    """Read what an anchor opens into the scan; where to go on."""
+    kind = str(match.lastgroup)
+    if kind == "object":
+        return read_bare_object(text, match, scan, names)
+    if kind == "python":
+        return read_bare_python(text, match, scan, names)
+    family = FAMILIES[int(kind[1:])]
+    body: Body | None
+    if family.call:
+        name = _name(kind, text, match.start())
+        body = read_named(text, match.end(), name, family, names.offered, ended=ended)
+    else:
+        body = read_run(text, match.end(), names.offered)
+        if body is None and BLANK_END.match(text, match.end()) and not line_before(text, match.start()):
+            scan.fault = truncated()
+    if body is None:
+        return match.end()
+    since = scan.calls[-1].end if scan.calls else 0
+    stands = "call" if scan.fence is not None else standing(text, match.start(), body.end, since=since)
+    if stands == "talk":
+        scan.talk = scan.talk or bool(body.calls)
+        return body.end
+    if stands == "doubt":
+        scan.fault = in_sentence()
+        return body.end
+    return accept(body, match.start(), family.name, scan)
