@@ -94,6 +94,11 @@ def read_address(base_url: str) -> Address:
             f"The base URL {parts.scheme}://{parts.hostname or ''} is no http address.",
             hint=_ADDRESS_HINT,
         )
+    if parts.query:
+        raise BackendError(
+            "The base URL holds a query.",
+            hint="Leave it out; pass what the endpoint needs as headers= or body= instead.",
+        )
     path = _CALL_PATH.sub("", parts.path.rstrip("/")).rstrip("/")
     host = parts.netloc.rpartition("@")[2]
     base = urlunsplit((parts.scheme, host, path, "", ""))

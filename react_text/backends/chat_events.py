@@ -25,6 +25,9 @@ BROKEN_OFF = frozenset({"abort", "error", "cancelled"})
 MOST_GARBAGE = 20
 """Lines of a stream that may be no JSON before the answer is given up."""
 
+_BESIDE_TEXT = ("tool_calls", "function_call", "reasoning_content", "reasoning")
+"""What a delta may hold that is no text of the reply."""
+
 _FIELDS = ("data", "event", "id", "retry", ":")
 
 
@@ -54,6 +57,7 @@ class ChatReader:
         self._timings: Mapping[str, Any] = {}
         self._events = 0
         self._garbage = 0
+        self._plain = True
 
     @property
     def empty(self) -> bool:
@@ -91,7 +95,9 @@ class ChatReader:
         finish = self.text.ended or _finish(self.finished)
         message: Message | None = None
         if not self._raw:
-            message = dict(assemble(self._lines)["message"])
+            message = {"role": "assistant", "content": self.text.text or None}
+            if not self._plain:
+                message = dict(assemble(self._lines)["message"])
             if self.text.ended or self._request.reply_start:
                 message["content"] = self.text.text
         yield Reply(self.text.text, finish, self._counted(), message)
@@ -132,8 +138,10 @@ class ChatReader:
         piece = delta.get("text") if self._raw else delta.get("content")
         if isinstance(piece, str) and piece:
             yield from self.text.add(piece)
-        elif any(delta.get(name) for name in ("tool_calls", "function_call", "reasoning_content", "reasoning")):
-            yield from self.text.add("")
+        if any(delta.get(name) for name in _BESIDE_TEXT):
+            self._plain = False
+            if not piece:
+                yield from self.text.add("")
         self._bounded()
 
     def _bounded(self) -> None:

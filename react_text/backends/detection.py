@@ -110,7 +110,7 @@ _OWNERS = {
 def detect(address: Address, model: str) -> Questions:
     """Ask which server it is and what it can do; at most a handful of GETs, answered from memory by the server."""
     first = yield Ask("GET", f"{address.base}/models")
-    hosted = next((kind for host, kind in HOSTED.items() if address.host.endswith(host)), None)
+    hosted = next((kind for host, kind in HOSTED.items() if f".{address.host}".endswith(f".{host}")), None)
     if first is None and hosted is None:
         return Detected(reached=False)
     listed = _listed(first, model)
@@ -129,9 +129,7 @@ def detect(address: Address, model: str) -> Questions:
 
 def _listed(answer: Answer | None, model: str) -> _Listed:
     answer = answer or Answer(0, {}, None)
-    value = answer.value if isinstance(answer.value, Mapping) else {}
-    data = value.get("data")
-    entries = [one for one in data if isinstance(one, Mapping)] if isinstance(data, list) else []
+    entries = _objects(_mapping(answer.value).get("data"))
     entry = next((one for one in entries if model and one.get("id") == model), entries[0] if entries else {})
     return _Listed(answer, entry, model or str(entry.get("id") or ""))
 
@@ -178,11 +176,9 @@ def _llama_cpp(address: Address, listed: _Listed) -> _Details:
     answer = yield Ask("GET", f"{address.root}/props")
     props = _object(answer)
     found: dict[str, Finding] = {}
-    meta = listed.entry.get("meta") or {}
-    context = (props.get("default_generation_settings") or {}).get("n_ctx") or meta.get("n_ctx")
-    if isinstance(context, int):
-        found["context_length"] = finding(context, "/props: n_ctx")
-    caps = props.get("chat_template_caps") or {}
+    meta = _mapping(listed.entry.get("meta"))
+    found |= _context(_mapping(props.get("default_generation_settings")) or meta, "n_ctx", "/props: n_ctx")
+    caps = _mapping(props.get("chat_template_caps"))
     rendered = yield Ask(
         "POST", f"{address.root}/apply-template", {"messages": list(PROBED_MESSAGES), "tools": [PROBED_TOOL]}
     )
@@ -201,7 +197,7 @@ def _llama_cpp(address: Address, listed: _Listed) -> _Details:
 
 
 def _vllm(address: Address, listed: _Listed) -> _Details:
-    found = _context(listed, "max_model_len", "/v1/models: max_model_len")
+    found = _context(listed.entry, "max_model_len", "/v1/models: max_model_len")
     version = str(_object((yield Ask("GET", f"{address.root}/version"))).get("version") or "")
     number = re.match(r"v?(\d+)\.(\d+)", version)
     if number and (int(number[1]), int(number[2])) < (0, 12):
@@ -210,7 +206,7 @@ def _vllm(address: Address, listed: _Listed) -> _Details:
 
 
 def _sglang(address: Address, listed: _Listed) -> _Details:
-    found = _context(listed, "max_model_len", "/v1/models: max_model_len")
+    found = _context(listed.entry, "max_model_len", "/v1/models: max_model_len")
     info: Mapping[str, Any] = {}
     for page in ("/model_info", "/get_model_info"):
         info = _object((yield Ask("GET", address.root + page)))
@@ -238,16 +234,12 @@ def ollama_details(address: Address, model: str) -> _Details:
             "yes" if able else "no", f"/api/show: capabilities are {', '.join(map(str, abilities))}"
         )
     info = show.get("model_info")
-    for name, value in (info if isinstance(info, Mapping) else {}).items():
-        if name.endswith(".context_length") and isinstance(value, int):
+    for name, value in _mapping(info).items():
+        if name.endswith(".context_length") and _is_count(value):
             found["context_length"] = finding(value, f"/api/show: {name}")
-    tags = _object((yield Ask("GET", f"{address.root}/api/tags"))).get("models")
-    names = {model, model if ":" in model else f"{model}:latest"}
-    digests = [
-        str(one.get("digest") or "")
-        for one in (tags if isinstance(tags, list) else ())
-        if isinstance(one, Mapping) and {one.get("name"), one.get("model")} & names
-    ]
+    tags = _objects(_object((yield Ask("GET", f"{address.root}/api/tags"))).get("models"))
+    names = (model, model if ":" in model else f"{model}:latest")
+    digests = [str(one.get("digest") or "") for one in tags if one.get("name") in names or one.get("model") in names]
     return found, digests[0] if digests else ""
 
 
@@ -261,15 +253,12 @@ def _ollama(address: Address, listed: _Listed) -> _Details:
 def _lm_studio(address: Address, listed: _Listed) -> _Details:
     found: dict[str, Finding] = {}
     for page, key in (("/api/v1/models", "models"), ("/api/v0/models", "data")):
-        entries = _object((yield Ask("GET", address.root + page))).get(key)
-        for entry in entries if isinstance(entries, list) else ():
-            if not isinstance(entry, Mapping) or listed.model not in (entry.get("key"), entry.get("id")):
+        for entry in _objects(_object((yield Ask("GET", address.root + page))).get(key)):
+            if listed.model not in (entry.get("key"), entry.get("id")):
                 continue
-            abilities = entry.get("capabilities")
-            trained = (
-                abilities.get("trained_for_tool_use")
-                if isinstance(abilities, Mapping)
-                else "tool_use" in (abilities or ())
+            able = entry.get("capabilities")
+            trained = bool(_mapping(able).get("trained_for_tool_use")) or (
+                isinstance(able, list) and "tool_use" in able
             )
             said = "trained" if trained else "not trained"
             found["tools"] = finding("yes" if trained else "no", f"{page}: the model is {said} for tool use")
@@ -278,7 +267,7 @@ def _lm_studio(address: Address, listed: _Listed) -> _Details:
 
 
 def _openrouter(_address: Address, listed: _Listed) -> _Details:
-    found = _context(listed, "context_length", "/models: context_length")
+    found = _context(listed.entry, "context_length", "/models: context_length")
     parameters = listed.entry.get("supported_parameters")
     if isinstance(parameters, list) and listed.entry.get("id") == listed.model:
         able = "tools" in parameters
@@ -289,19 +278,17 @@ def _openrouter(_address: Address, listed: _Listed) -> _Details:
 
 def _tgi(address: Address, _listed: _Listed) -> _Details:
     info = _object((yield Ask("GET", f"{address.root}/info")))
-    total = info.get("max_total_tokens")
-    found = {"context_length": finding(total, "/info: max_total_tokens")} if isinstance(total, int) else {}
+    found = _context(info, "max_total_tokens", "/info: max_total_tokens")
     return found, str(info.get("model_sha") or "")
 
 
 def _litellm(address: Address, listed: _Listed) -> _Details:
-    entries = _object((yield Ask("GET", f"{address.root}/v1/model/info"))).get("data")
+    entries = _objects(_object((yield Ask("GET", f"{address.root}/v1/model/info"))).get("data"))
     found: dict[str, Finding] = {}
-    for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, Mapping) and entry.get("model_name") == listed.model:
-            able = (entry.get("model_info") or {}).get("supports_function_calling")
-            if able is not None:
-                found["tools"] = finding("yes" if able else "no", "/v1/model/info: supports_function_calling")
+    for entry in entries:
+        able = _mapping(entry.get("model_info")).get("supports_function_calling")
+        if entry.get("model_name") == listed.model and able is not None:
+            found["tools"] = finding("yes" if able else "no", "/v1/model/info: supports_function_calling")
     return found, ""
 
 
@@ -317,9 +304,21 @@ _DETAILS: dict[str, Callable[[Address, _Listed], _Details]] = {
 }
 
 
-def _context(listed: _Listed, field_name: str, evidence: str) -> dict[str, Finding]:
-    value = listed.entry.get(field_name)
-    return {"context_length": finding(value, evidence)} if isinstance(value, int) else {}
+def _context(entry: Mapping[str, Any], name: str, evidence: str) -> dict[str, Finding]:
+    value = entry.get(name)
+    return {"context_length": finding(value, evidence)} if _is_count(value) else {}
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def _object(answer: Answer | None) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     r"""(?P<space>[ \t]+) | (?P<comment>\#[^\r\n]*) | (?P<newline>\r\n?|\n)
       | (?P<literal>"(?:[^"\\]|\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[^xuU\r\n]))*")
       | (?P<class>\[\^?(?:[^\]\\]|\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[^xuU\r\n]))*\])
-      | (?P<is>::=) | (?P<name>[A-Za-z0-9-]+) | (?P<repeat>[*+?]|\{\s*\d+\s*(?:,\s*\d*\s*)?\})
+      | (?P<is>::=) | (?P<name>[A-Za-z0-9-]+) | (?P<repeat>[*+?]|\{[ \t]*\d+[ \t]*(?:,[ \t]*\d*[ \t]*)?\})
       | (?P<open>\() | (?P<close>\)) | (?P<or>\|) | (?P<any>\.)""",
     re.VERBOSE,
 )
@@ -46,17 +46,25 @@ def check_grammar(text: str) -> None:
         for used in rule.names():
             if used not in rules:
                 raise GrammarError(f"The rule {name!r} uses {used!r}, which is not defined.")
-    _check_left_edges(rules)
+    empty = _may_be_empty(rules)
+    _check_repeats(rules, empty)
+    _check_left_edges(rules, empty)
+    _check_right_edges(rules, empty)
 
 
 @dataclass
 class _Item:
-    """One element of a sequence: a terminal (no `name`, no `choice`), a rule's name, or a group; `times` at most."""
+    """One element of a sequence: a terminal (no `name`, no `choice`), a rule's name, or a group.
+
+    It comes at most `times` times, of which `empty_times` were put on what was already optional.
+    """
 
     name: str | None = None
     choice: _Choice | None = None
     times: int = 1
+    empty_times: int = 1
     optional: bool = False
+    many: bool = False
     empty: bool = False
 
 
@@ -170,7 +178,9 @@ class _Reader:
                 if most is not None and most < least:
                     raise self._error("has a repetition whose bounds are the wrong way round", at)
                 items[-1].times *= max(1, most or least)
+                items[-1].empty_times *= max(1, most or least) if items[-1].optional else 1
                 items[-1].optional |= least == 0
+                items[-1].many |= most is None
             else:
                 return items, largest
             largest = max(largest, repeats)
@@ -188,14 +198,16 @@ def _bounds(text: str) -> tuple[int, int | None]:
     return int(least), int(most) if most.strip() else None
 
 
-def _check_left_edges(rules: dict[str, _Choice]) -> None:
-    """Refuse left recursion, seen also through rules that may match nothing, and left edges that explode."""
-    empty = _may_be_empty(rules)
+def _check_repeats(rules: dict[str, _Choice], empty: set[str]) -> None:
     for name, rule in rules.items():
         if _empty_repeats(rule, empty) > MOST_EMPTY_REPEATS:
             raise GrammarError(
                 f"The rule {name!r} repeats something that may be empty more than {MOST_EMPTY_REPEATS} times."
             )
+
+
+def _check_left_edges(rules: dict[str, _Choice], empty: set[str]) -> None:
+    """Refuse left recursion, seen also through rules that may match nothing, and left edges that explode."""
     edges: dict[str, list[str]] = {name: list(_left_names(rule, empty)) for name, rule in rules.items()}
     paths: dict[str, int] = {}
     for start in rules:
@@ -215,6 +227,49 @@ def _check_left_edges(rules: dict[str, _Choice]) -> None:
             else:
                 open_names.add(deeper)
                 stack.append((deeper, iter(edges[deeper])))
+
+
+def _check_right_edges(rules: dict[str, _Choice], empty: set[str]) -> None:
+    """Refuse rules that may end in themselves several times over, as in `r ::= "a" r* | "b"`.
+
+    What follows can then belong to the inner or to the outer one, and the readings an engine keeps double with every
+    letter.
+    """
+    endings = {name: [_right_names(sequence, empty) for sequence in rule.alternatives] for name, rule in rules.items()}
+    within = {name: _reachable(name, endings) for name in rules}
+    for name, sequences in endings.items():
+        for sequence in sequences:
+            if sum(times for ending, times in sequence if ending == name or name in within[ending]) > 1:
+                raise GrammarError(
+                    f"The rule {name!r} may end in itself several times; close it with a mark of its own."
+                )
+
+
+def _right_names(sequence: list[_Item], empty: set[str]) -> list[tuple[str, int]]:
+    """Rules that a sequence may end in, each with how many times over; without limit counts as twice."""
+    found: list[tuple[str, int]] = []
+    for item in reversed(sequence):
+        times = 2 if item.many else item.times
+        if item.name is not None:
+            found.append((item.name, times))
+        if item.choice is not None:
+            inside = [_right_names(inner, empty) for inner in item.choice.alternatives]
+            found += [(name, times * inner) for endings in inside for name, inner in endings]
+        if not _item_empty(item, empty):
+            break
+    return found
+
+
+def _reachable(start: str, endings: dict[str, list[list[tuple[str, int]]]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        for sequence in endings[waiting.pop()]:
+            for name, _ in sequence:
+                if name not in found:
+                    found.add(name)
+                    waiting.append(name)
+    return found
 
 
 def _may_be_empty(rules: dict[str, _Choice]) -> set[str]:
@@ -254,5 +309,5 @@ def _empty_repeats(choice: _Choice, empty: set[str]) -> int:
     for item in (item for sequence in choice.alternatives for item in sequence):
         inside = _empty_repeats(item.choice, empty) if item.choice is not None else 1
         body = item.name in empty or (item.choice is not None and _choice_empty(item.choice, empty))
-        most = max(most, inside * item.times if body else inside)
+        most = max(most, inside * (item.times if body else item.empty_times))
     return most

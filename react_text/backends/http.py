@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import json
 import re
-import socket
 import ssl
 import threading
 import time
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
 LONGEST_BODY = 64 * 2**20
 LONGEST_ERROR = 256 * 2**10
-ENDING_PATIENCE = 1.0
-"""Seconds that a complete answer may take to end."""
 
 RETRIED = frozenset({"unreachable", "disconnected", "busy", "loading", "server"})
 """Reasons for which the same request may work a moment later; a generation changes nothing on the user's side."""
@@ -97,6 +94,7 @@ class Connection:
         self._headers = dict(headers or {})
         self._hints = {**HINTS, **(hints or {})}
         self._client: httpx.Client | None = None
+        self._opening = threading.Lock()
         self._async_clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]
         self._async_clients = weakref.WeakKeyDictionary()
         self._lifetimes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncIterator[None]]
@@ -159,22 +157,30 @@ class Connection:
         raise self.error(response.status_code, read_body(text), response.headers, sent_tools="tools" in body)
 
     def ask(self, ask: Ask) -> Answer | None:
-        """The answer to a small question, whatever its status, or None where none came. Never raises, never retries."""
+        """The answer to a small question, whatever its status, or None where none came. Never raises.
+
+        Only a server that is still loading its model is asked again.
+        """
+
+        def attempt() -> Answer:
+            with self.client().stream(ask.method, ask.url, json=ask.json, timeout=self._small()) as response:
+                return _answer(response, capped(response.iter_bytes(), LONGEST_BODY, self._small()))
+
         try:
-            client = self.client()
-            with client.stream(ask.method, ask.url, json=ask.json, timeout=self._small()) as response:
-                text = capped(response.iter_bytes(), LONGEST_BODY, self._small())
-                return _answer(response, text)
+            return self._retrying(attempt)
         except _no_answer():
             return None
 
     async def aask(self, ask: Ask) -> Answer | None:
         """The async twin of `ask`."""
-        try:
+
+        async def attempt() -> Answer:
             client = await self.async_client()
             async with client.stream(ask.method, ask.url, json=ask.json, timeout=self._small()) as response:
-                text = await acapped(response.aiter_bytes(), LONGEST_BODY, self._small())
-                return _answer(response, text)
+                return _answer(response, await acapped(response.aiter_bytes(), LONGEST_BODY, self._small()))
+
+        try:
+            return await self._aretrying(attempt)
         except _no_answer():
             return None
 
@@ -204,11 +210,12 @@ class Connection:
         return min(self.timeout, 10.0)
 
     def client(self) -> httpx.Client:
-        if self._client is None:
-            import httpx
+        import httpx
 
-            self._client = httpx.Client(**self._options())
-        return self._client
+        with self._opening:
+            if self._client is None:
+                self._client = httpx.Client(**self._options())
+            return self._client
 
     async def async_client(self) -> httpx.AsyncClient:
         """The client of the running event loop, closed when that loop ends."""
@@ -245,9 +252,10 @@ class Connection:
 
     def close(self) -> None:
         """Close what is open. Clients of event loops that still run are closed when those end."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        with self._opening:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop too."""
@@ -379,26 +387,19 @@ class Lines:
     def finish(self) -> None:
         """Read to the end of an answer that is known to be complete, so that its connection serves again.
 
-        A server that does not end it soon loses the connection.
+        Nothing is read where only the end of the connection would end the answer.
         """
-        stream = self._response.extensions.get("network_stream")
-        connected = stream.get_extra_info("socket") if stream else None
-        hang_up = threading.Timer(ENDING_PATIENCE, _shut_down, [connected])
-        hang_up.daemon = True
-        hang_up.start()
-        try:
-            for _ in self._lines:
-                pass
-        except EndpointError:
-            pass
-        finally:
-            hang_up.cancel()
+        if _ends_itself(self._response):
+            with contextlib.suppress(EndpointError):
+                for _ in self._lines:
+                    pass
 
 
 class AsyncLines:
     """The async twin of `Lines`."""
 
     def __init__(self, connection: Connection, response: httpx.Response) -> None:
+        self._response = response
         self._lines = self._read(connection, response)
 
     def __aiter__(self) -> AsyncIterator[str]:
@@ -418,22 +419,20 @@ class AsyncLines:
 
     async def finish(self) -> None:
         """The async twin of `Lines.finish`."""
-
-        async def rest() -> None:
-            async for _ in self._lines:
-                pass
-
-        with contextlib.suppress(EndpointError, asyncio.TimeoutError):
-            await asyncio.wait_for(rest(), ENDING_PATIENCE)
+        if _ends_itself(self._response):
+            with contextlib.suppress(EndpointError):
+                async for _ in self._lines:
+                    pass
 
 
-def _shut_down(connected: socket.socket | None) -> None:
-    if connected is not None:
-        with contextlib.suppress(OSError):
-            connected.shutdown(socket.SHUT_RDWR)
+def _ends_itself(response: httpx.Response) -> bool:
+    """Whether an answer says where it ends."""
+    return "content-length" in response.headers or "transfer-encoding" in response.headers
 
 
 def _answer(response: httpx.Response, text: str) -> Answer:
+    if response.status_code == 503 and reason_of(503, read_body(text)) == "loading":
+        raise EndpointError("The server is loading its model.", reason="loading", status=503, retryable=True)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -13,7 +13,7 @@ from typing import Any
 
 from react_text.backends.detection import Detected, Questions
 from react_text.backends.http import Answer, Ask, Connection
-from react_text.capabilities import Capabilities, Source, finding
+from react_text.capabilities import Capabilities, Finding, Source, finding
 from react_text.capability_store import CapabilityStore, Subject
 
 ASKED_EACH_TIME = frozenset({"llama.cpp", "ollama", "tgi", "unknown"})
@@ -41,6 +41,7 @@ class Knowledge:
         self._connection = connection
         self._questions = questions
         self._set = {fact: finding(value, "given by the caller", "set") for fact, value in (known or {}).items()}
+        self._learned: dict[str, Finding] = {}
         self._store = store or CapabilityStore()
         self._fresh = fresh
         self._digest = ""
@@ -69,11 +70,16 @@ class Knowledge:
             return self._found
 
     def learn(self, fact: str, value: Any, evidence: str, source: Source = "learned") -> Capabilities:
-        """Take in a fact and remember it; gives all that is known then."""
+        """Take in a fact and remember it; gives all that is known then. Asks the server first if nothing has yet."""
         findings = {fact: finding(value, self._connection.key.hide(evidence), source)}
-        self._found = (self._found or Capabilities()).merged(findings | self._set)
+        known = self.get()
+        with self._lock:
+            self._learned |= findings
+            known = (self._found or known).merged(self._learned).merged(self._set)
+            if self._found is not None:
+                self._found = known
         self._store.write(self.subject, findings)
-        return self._found
+        return known
 
     def _detection(self) -> Generator[Ask, Answer | None, Detected]:
         if self._fresh:
@@ -87,12 +93,12 @@ class Knowledge:
     def _take(self, seen: Detected) -> Capabilities:
         if not seen.reached:
             # asked again at the next use: the server may only be starting
-            return Capabilities().merged(self._set)
+            return Capabilities().merged(self._learned).merged(self._set)
         self.model = self.model or seen.model
         self._digest = seen.digest
         found = self._store.read(self.subject).merged(seen.findings)
         detected = {fact: one for fact, one in seen.findings.items() if found.findings[fact] is one}
         if detected:
             self._store.write(self.subject, detected)
-        self._found = found.merged(self._set)
+        self._found = found.merged(self._learned).merged(self._set)
         return self._found

@@ -35,10 +35,12 @@ class LlamaCpp:
     """A GGUF model in this process.
 
     `n_ctx` is the context length in tokens (default: what the model was trained for, at most 4096). `n_threads` are
-    the threads for decoding and `n_threads_batch` those for prompt evaluation; `n_gpu_layers` of -1 puts all layers on
-    a GPU where llama.cpp was built for one. `seed` is used by requests that bring none. `chat_template` replaces the
-    file's own template, "" means raw completion; `template_options` are names it can read. `on_load` is called with
-    the loaded fraction, 0 to 1, and may raise to stop loading.
+    the threads for decoding (default: one core fewer than there are, at least 1, at most 8) and `n_threads_batch` those
+    for prompt evaluation (default: `n_threads` where given, else every processor). Waiting threads sleep unless
+    OMP_WAIT_POLICY says otherwise: `active` is faster with many threads on a machine that does nothing else.
+    `n_gpu_layers` of -1 puts all layers on a GPU where llama.cpp was built for one. `seed` is used by requests that
+    bring none. `chat_template` replaces the file's own template, "" means raw completion; `template_options` are names
+    it can read. `on_load` is called with the loaded fraction, 0 to 1, and may raise to stop loading.
 
     Replies are the same for the same sequence of requests, seeds given or temperature 0. A prompt that was partly
     cached is computed in other batches than a fresh one, which can tip a near tie; `reset` starts afresh.

@@ -277,6 +277,8 @@ class Engine:
             self.keep(0)
             raise BackendError(f"llama.cpp could not evaluate the tokens (status {status}).", retryable=True)
         self.cached.extend(tokens)
+        if _interrupts:
+            raise _interrupts.pop()
 
     def logits(self) -> npt.NDArray[np.float32]:
         """Scores of the whole vocabulary for the next token: a view that the next `evaluate` overwrites."""

@@ -42,6 +42,9 @@ GENERIC_KEYS = frozenset(
 """Keys, in plain form, that stand for the only argument of a tool."""
 
 
+_NO_VALUE = ("", "None", "none", "null", "N/A", "n/a")
+
+
 @dataclass(frozen=True, slots=True)
 class AlignRead:
     """Aligned arguments; `problem` is a sentence for the model when they may not be used, else None.
@@ -95,6 +98,8 @@ def _aligned(
     left = first_problem(best, schema)
     if left is None:
         return best, tuple(first.repairs), None
+    if not schema.get("properties") and all(value is None or value in _NO_VALUE for value in given.values()):
+        return {}, (Repair("empty_input", as_json(given), "{}"),), None
     for repair, inner in _unwrapped(given, tool):
         walk = _Walk(schema)
         walk.repairs.append(repair)

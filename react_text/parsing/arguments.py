@@ -183,6 +183,8 @@ def _named(text: str, tool: Tool) -> ArgumentsRead | None:
         inside = text.rstrip(" .;")[1:-1]
         if inside.lstrip()[:1] == "{" or only is None:
             call = read_call_arguments(inside, tool)
+        elif read_pairs(inside, tool):
+            return _named(inside, tool)
     if call is not None:
         return ArgumentsRead(call, (_note("call_syntax", text),))
     pairs = read_pairs(text, tool)
@@ -203,6 +205,8 @@ def _quoted(inner: str, rest: str, whole: str, tool: Tool | None) -> ArgumentsRe
         read = read_value(inner.strip())
         if isinstance(read.value, dict) and read.complete and read.closed and _rivals(read.value, tool):
             return ArgumentsRead(read.value, (*repairs, _note("double_encoded", whole, inner), *read.repairs))
+    if inner[:1] in ('"', "'") and inner[1:3] in ('{"', "{'", "{\\") and (again := unquoted(inner)) and again.closed:
+        return _quoted(again.text, rest, whole, tool)
     read_text = _bare(inner, tool, fenced=True)
     return replace(read_text, repairs=(*repairs, _note("quoted_input", whole, inner), *read_text.repairs), bare=False)
 

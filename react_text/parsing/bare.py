@@ -20,7 +20,7 @@ from react_text.parsing.talk import line_before, standing
 
 CALL_KEYS = "|".join({*NAME_KEYS, *ARGUMENT_KEYS, *LIST_KEYS, *WRAPPER_KEYS, "type", "id", "thought"})
 OBJECT = rf"\{{\s{{0,40}}(?:\{{\s{{0,40}})?(?:[\"'“‘]|(?:{CALL_KEYS})\s*:)"
-PYTHON = rf"{LINE}(\[\s*)?(?:print\(\s*)?(?:[A-Za-z_]\w{{0,60}}\s*=\s*)?(?=[A-Za-z_][\w.-]{{0,127}}\()"
+PYTHON = rf"{LINE}(\[\s*)?(?:print\(\s*)?(?:[A-Za-z_]\w{{0,60}}\s*=\s*)?(?:await\s+)?(?=[A-Za-z_][\w.-]{{0,127}}\()"
 CONJUNCTION = re.compile(r"(?:and|then|also|next|,|\s)*(?:\s*[{\[].*)?$", re.DOTALL)
 LISTS = re.compile(r"[\s\[]*")
 NEXT_IN_LIST = re.compile(r"\s*[,;]\s*(?=[A-Za-z_])")
@@ -54,6 +54,7 @@ def read_bare_object(text: str, match: re.Match[str], scan: Scan, names: Names) 
     if not all(names.offered(call.name) or _is_final(call.name) for call in calls):
         alone = scan.fence is None and only(LISTS, text, since, start) and only(NOTHING, text, read.end, len(text))
         if not (alone and all(call.enveloped for call in calls)):
+            scan.talk = True
             return read.end
     tail = text[read.end : read.end + 200].split("\n")[0]
     after = NOTHING.sub("", tail)
@@ -64,12 +65,20 @@ def read_bare_object(text: str, match: re.Match[str], scan: Scan, names: Names) 
         return read.end
     if before and (before[-1] not in ".:!?)>]*" or tail_prose):
         return read.end
-    if scan.fence is None and standing(text, start, read.end, since=since, markup=False) == "talk":
-        scan.talk = True
+    if scan.fence is None and not _meant(text, start, read.end, since, scan):
         return read.end
-    cut = read.list_open(inside=False)
+    cut = read.list_open(inside=False) or LIST_CUT.match(text, read.end) is not None
     calls = [replace(call, cut=cut, open=read.open, edits=read.edits + call.edits) for call in calls]
     return accept(Body(tuple(calls), read.end), start, "json", scan)
+
+
+def _meant(text: str, start: int, end: int, since: int, scan: Scan) -> bool:
+    """Whether a call at `[start, end)` is meant; otherwise the scan is told that it is talk, or may be."""
+    stands = standing(text, start, end, since=since, markup=False)
+    scan.talk = scan.talk or stands == "talk"
+    if stands == "doubt":
+        scan.fault = in_sentence()
+    return stands == "call"
 
 
 def _is_final(name: str) -> bool:
@@ -111,7 +120,6 @@ def read_bare_python(text: str, match: re.Match[str], scan: Scan, names: Names) 
     if unknown and (not only(NOTHING, text, at, len(text)) or not all(call.arguments for call in unknown)):
         return at
     since = max(scan.calls[-1].end if scan.calls else 0, scan.reasoned)
-    if scan.fence is None and standing(text, start, at, since=since, markup=False) == "talk":
-        scan.talk = True
+    if scan.fence is None and not _meant(text, start, at, since, scan):
         return at
     return accept(Body(tuple(found), at), start, "python", scan)

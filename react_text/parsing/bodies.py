@@ -203,8 +203,8 @@ def from_python(call: PythonCall) -> WrittenCall:
     """A Python call as a written call; arguments without a name are kept under their positions."""
     arguments: Any = dict(call.keywords)
     if len(call.positional) == 1 and not call.keywords and isinstance(call.positional[0], Mapping):
-        arguments = dict(call.positional[0])
-    elif call.positional:
+        return WrittenCall(call.name, dict(call.positional[0]), cut=call.cut, open=not call.closed)
+    if call.positional:
         arguments = {**{str(index): value for index, value in enumerate(call.positional)}, **call.keywords}
     return WrittenCall(call.name, arguments, cut=call.cut, open=not call.closed, positional=len(call.positional))
 
@@ -233,7 +233,7 @@ def read_named(text: str, start: int, name: str, family: Family, offered: Offere
             return body
     if closes is not None and (closed := closes.match(text, at)):
         return Body((WrittenCall(name, {}),), _after(text, closed.end()))
-    if not family.bare:
+    if not family.bare or not (offered(name) or family.name == "harmony"):
         return None
     closed = closes.search(text, start) if closes is not None else None
     end = closed.start() if closed is not None else len(text)

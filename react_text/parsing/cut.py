@@ -73,6 +73,7 @@ FIRST_KEY = re.compile(
 NAMED = re.compile(
     r"""["'](?:name|tool|tool_name|function_name|action|function)["']\s*:\s*["'](?P<name>[^"'\n]{0,80})(?P<whole>["'])?"""
 )
+TOOL_TAG = re.compile(r"(?:(?:\A|\n)[ \t]*<(?P<name>[A-Za-z_][\w.-]*)|[.!?]\s*<\|?)\Z")
 LISTED = re.compile(r"\s*(?P<list>\[\s*)?(?P<name>[A-Za-z_][\w.-]*)(?P<args>\[[A-Z]{0,4}\]?)?\s*")
 
 
@@ -92,6 +93,9 @@ def ends_inside(text: str, offered: Offered, starts_offered: Offered) -> bool:
         return True
     opening = LAST_OBJECT.search(end)
     if opening is not None and unfinished_object(end[opening.start() :], offered, starts_offered, only_first=True):
+        return True
+    tag = TOOL_TAG.search(end)
+    if tag is not None and (not tag["name"] or starts_offered(tag["name"])):
         return True
     listed = LISTED.fullmatch(end[end.rfind("\n") + 1 :])
     if listed is not None and (listed["list"] or listed["args"]) and starts_offered(listed["name"]):

@@ -16,7 +16,7 @@ Form: TypeAlias = Literal["any", "braces"]
 WORD = r"[A-Za-z_][\w.:/-]{0,127}"
 NAME = rf"(?P<name>{WORD})"
 PREFIX = r"(?:[|｜]DSML[|｜]|[A-Za-z][\w-]{0,20}:)?"
-KEY_OF_MARK = r"[\"']?(?P<key>[^<>=\"'\s]{1,120})[\"']?(?:\s[^<>]*)?[>=]"
+KEY_OF_MARK = r"[\"']?(?P<key>[^<>=\"'\s]{1,120})[\"']?(?:[ \t][^<>\n]*)?(?:[>=]|(?=\n))"
 PARAMETER = rf"<{PREFIX}(?:parameter|param|argument|arg)(?:\s+name)?\s*=\s*{KEY_OF_MARK}"
 PARAMETER_END = rf"</{PREFIX}(?:parameter|param|argument|arg)\s*>"
 CHILD = r"<(?P<key>[A-Za-z_][\w-]{0,80})>"
@@ -48,10 +48,12 @@ class Family:
 FAMILIES: tuple[Family, ...] = (
     Family(
         "glm",
-        call=rf"(?:<tool_call>\s*|{LINE}(?={WORD}\s*<arg_key>)){NAME}\s*(?=<arg_key>|</|\{{|```|\Z)",
+        call=rf"(?:<tool_call>\s*|{LINE}(?={WORD}\s*<arg_key>)){NAME}\s*"
+        r"(?=<arg_key>|</|\{|```|\Z|[A-Za-z_]\w{0,60}\s*[=:])",
         closes=r"</tool_call>|</arg_value>(?=\s*(?:\Z|</tool_call>))",
-        key=r"<arg_key>\s*(?P<key>[^<>]{1,120}?)\s*</arg_key>\s*(?:<arg_value>)?",
+        key=r"(?:<arg_key>\s*)+(?P<key>[^<>]{1,120}?)\s*(?:(?:</arg_key>\s*)+(?:<arg_value>)?|<arg_value>)",
         value_end=r"</arg_value>",
+        bare=True,
     ),
     Family(
         "gemma",
@@ -92,7 +94,7 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "deepseek",
         call=rf"(?:<{BAR}tool{GAP}call{GAP}begin{BAR}>\s*(?:function\s*<{BAR}tool{GAP}sep{BAR}>\s*)?"
-        rf"|{LINE}function\s*<{BAR}tool{GAP}sep{BAR}>\s*)"
+        rf"|{LINE}(?:function\s*)?<{BAR}tool{GAP}sep{BAR}>\s*)"
         rf"{NAME}\s*(?:<{BAR}tool{GAP}(?:sep|call_argument_begin){BAR}>|(?=[\n{{]))",
         closes=rf"<{BAR}tool{GAP}calls?{GAP}(?:end|section_end){BAR}>|<{BAR}tool{GAP}call{GAP}end{BAR}>",
         bare=True,
@@ -186,8 +188,8 @@ END_TOKENS = "im_end|eot_id|eom_id|eot|endoftext|end_of_text|end_of_turn|END_OF_
 END_OF_TURN = rf"<\|(?:{END_TOKENS})\|>|</s>|<end_of_turn>|<｜end▁of▁sentence｜>"
 
 ANSWER = (
-    r"<\|channel\|>\s*final\b[^<\n]{0,40}(?:<\|constrain\|>[^<\n]{0,40})?<\|message\|>|<\|START_RESPONSE\|>"
-    rf"|{LINE}>>>\s*all[ \t]*\n"
+    r"(?:<\|channel\|>\s*|(?<=assistant)|(?<![^\n]))final\b[^<\n]{0,40}(?:<\|constrain\|>[^<\n]{0,40})?<\|message\|>"
+    rf"|\A\s*<\|message\|>|<\|START_RESPONSE\|>|{LINE}>>>\s*all[ \t]*\n"
 )
 """What a family writes before an answer to the user."""
 

@@ -58,7 +58,7 @@ def _refuse(constant: str) -> Any:
 
 
 _JSON = json.JSONDecoder(parse_float=read_float, parse_constant=_refuse)
-_DEPTH = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
+_DEPTH = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
 
 
 def _valid(text: str, start: int) -> ValueRead | None:
@@ -67,28 +67,29 @@ def _valid(text: str, start: int) -> ValueRead | None:
     except (ValueError, RecursionError):
         return None
     if isinstance(value, (dict, list)):
-        if text.count("{", start, stop) + text.count("[", start, stop) > MAX_DEPTH < _depth(text, start, stop):
+        if text.count("{", start, stop) + text.count("[", start, stop) > MAX_DEPTH < depth(text, start, stop):
             return ValueRead(None, stop, readable=False)
     elif stop < len(text) and text[stop] not in " \t\r\n,;}])":
         return None
     return ValueRead(value, stop)
 
 
-def _depth(text: str, start: int, stop: int) -> int:
-    depth = deepest = 0
+def depth(text: str, start: int, stop: int) -> int:
+    """How many brackets of a JSON text stand within each other at most."""
+    level = deepest = 0
     for match in _DEPTH.finditer(text, start, stop):
         mark = match.group()
         if mark in "{[":
-            depth += 1
-            deepest = max(deepest, depth)
+            level += 1
+            deepest = max(deepest, level)
         elif mark in "}]":
-            depth -= 1
+            level -= 1
     return deepest
 
 
 _BLANKS = re.compile(r"\s*")
 _TRIVIA = re.compile(r"\s+|(?://|#)[^\n]*|/\*.*?\*/", re.DOTALL)
-_KEY = re.compile(r"(?:[^\W\d]|\\_)[\w$.\\ \-]{0,63}?(?=\s*(?:=>|[:=：]))|\d{1,9}(?=\s*[:：])")
+_KEY = re.compile(r"(?:[^\W\d]|\\_)[\w$.\\ \-]{0,63}?(?=[\"']?\s*(?:=>|[:=：]))|\d{1,9}(?=\s*[:：])")
 _CUT_KEY = re.compile(r"[\w$.\- ]*\Z")
 _COLON = re.compile(r"=>|[:=：]")
 _BARE = re.compile(r"[^,;，{}\[\]()\"`\n\r<“”]+")
@@ -101,6 +102,7 @@ _PREFIXED = re.compile(r"[rRuUbB](?=[\"'])")
 _LABEL = re.compile(
     r"[#>*_ \t]{0,6}(?:Observation|Thought|Action(?: Input)?|Final Answer|Question|Human|User)\W{0,4}[:：]"
 )
+_STOP_PIECE = re.compile(r"Obs(?:e(?:r(?:v(?:a(?:t(?:i(?:on?)?)?)?)?)?)?)?\s*\Z")
 _CLOSER_OF = {"{": "}", "[": "]", "(": ")"}
 
 
@@ -178,7 +180,12 @@ class _Reader:
         if frame.separated or frame.key is not None:
             return False
         return END_MARK.match(self.text, self.position) is not None or (
-            self.line_start and _LABEL.match(self.text, self.position, self.end) is not None
+            self.line_start
+            and (
+                _LABEL.match(self.text, self.position, self.end)
+                or _STOP_PIECE.match(self.text, self.position, self.end)
+            )
+            is not None
         )
 
     def _supply_closers(self) -> bool:
@@ -289,6 +296,8 @@ class _Reader:
             if bare is None:
                 return _CUT_KEY.match(self.text, start, self.end) is not None and self._cut()
             self.position, name = bare.end(), bare.group()
+            if self.text[self.position : self.position + 1] in ('"', "'"):
+                self.position += 1
             self._note("unquoted_key", start, bare.end(), f'"{name}"')
         self._skip()
         if self.position >= self.end:

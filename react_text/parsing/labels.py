@@ -122,6 +122,14 @@ TRANSLATIONS: dict[str, dict[Kind, tuple[str, ...]]] = {
         "thought": ("думка",), "action": ("дія",), "input": ("вхідні дані дії", "введення дії"),
         "observation": ("спостереження",), "final": ("остаточна відповідь", "фінальна відповідь"), "role": ("питання",),
     },
+    "sv": {
+        "thought": ("tanke",), "action": ("åtgärd", "handling"), "input": ("åtgärdsinmatning", "indata för åtgärd"),
+        "observation": ("iakttagelse",), "final": ("slutligt svar", "slutgiltigt svar"), "role": ("fråga",),
+    },
+    "cs": {
+        "thought": ("myšlenka",), "action": ("akce",), "input": ("vstup akce",), "observation": ("pozorování",),
+        "final": ("konečná odpověď",), "role": ("otázka",),
+    },
     "tr": {
         "thought": ("düşünce",), "action": ("eylem",), "input": ("eylem girdisi", "eylem girişi"),
         "observation": ("gözlem",), "final": ("nihai cevap", "son cevap", "nihai yanıt"), "role": ("soru", "kullanıcı"),
@@ -201,21 +209,22 @@ class Label:
 
 
 _CANDIDATE = re.compile(
-    r"^[ \t\u00a0\u3000\ufeff]{0,40}(?:([\[【#]|\*\*|__)(?=[^\w\n]{0,8}[^\W\d_])|[^\s:：﹕][^\n:：﹕]{0,60}[:：﹕])",
+    r"^[ \t\u00a0\u3000\ufeff\u200b]{0,40}"
+    r"(?:([\[【#]|\*\*|__)(?=[^\w\n]{0,8}[^\W\d_])|[^\s:：﹕][^\n:：﹕]{0,60}[:：﹕])",
     re.MULTILINE,
 )
 """The start of a line that may hold a label: an early colon, or marks that make one do without it."""
 
-_FRAME = " \t\u00a0\u3000\ufeff>#*_-•–`[]【】()0123456789."
+_FRAME = " \t\u00a0\u3000\ufeff\u200b>#*_-•–`[]【】()0123456789."
 _LETTERS = r"(?:[^\W\d_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0903\u093a-\u094f])+"
 _LINE = re.compile(
-    r"""(?P<indent>[ \t\u00a0\u3000\ufeff]*)
+    r"""(?P<indent>[ \t\u00a0\u3000\ufeff\u200b]*)
     (?P<lead>(?:>\ *|[-*•–]\ +|\d{1,3}[.)]\ +){0,3})
     (?P<heading>\#{1,6}[ \t]*)?
     (?P<mark>\*{1,3}|_{1,3}|`)?
     (?P<bracket>[\[【])?
-    (?P<words>LETTERS(?:[ \t_\-'’]{1,2}LETTERS){0,4}(?=[\W\d_]|$))
-    (?P<number>[ \t]?\#?\d{1,3})?
+    (?P<words>LETTERS(?:[ \t\u00a0_\-'’]{1,2}LETTERS){0,4}(?=[\W\d_]|$))
+    (?P<number>[ \t]?\#?\d{1,3}|[ \t]?\([\w ]{1,16}\))?
     (?P<close>[\]】])?
     (?P<mark_in>\*{1,3}|_{1,3}|`)?
     (?:(?P<gap>[ \t\u00a0\u3000]{0,4})(?P<colon>[:：﹕])(?P<mark_out>\*{1,3}|_{1,3}|`)?|[ \t]*$|(?<=[\]】]))
@@ -229,7 +238,7 @@ _INLINE = re.compile(
 )
 CHAT_TOKEN = re.compile(
     r"<\|[A-Za-z][\w.\- ]{1,40}\|>|<｜[^｜<>\n]{1,40}｜>|</?(?:start|end)_of_turn>|<eos>|<bos>|<EOT>|"
-    r"\[/?INST\]|<</?SYS>>|</?s>(?=\s|\Z|<)"
+    r"\[/?INST\]|<</?SYS>>|</?s>(?=\s|\Z|<)|<\|[A-Za-z_]{0,20}\Z"
 )
 _HEADER = re.compile(
     r"(?:\s*(?:<\|start_header_id\|>\s*assistant\s*<\|end_header_id\|>|<\|im_start\|>\s*assistant\b|"
@@ -251,7 +260,7 @@ def find_labels(text: str) -> Iterator[Label]:
             ):
                 yield Label(published, start, candidate.end(), candidate[0][:-1])
                 continue
-            if _plain_words(candidate[0][:-1].strip(_FRAME)) not in SPELLINGS:
+            if _plain_words(candidate[0][:-1].split("(", 1)[0].strip(_FRAME)) not in SPELLINGS:
                 continue
         match = _LINE.match(text, start, min(len(text), start + 120))
         spelling = SPELLINGS.get(_plain_words(match["words"])) if match else None

@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from react_text.messages import Call, Fault, Repair, Turn
+from react_text.parsing.bodies import from_python
 from react_text.parsing.native import read_native
 from react_text.parsing.pycall import read_python_call
 from react_text.parsing.reader import parse
-from react_text.parsing.settle import settle
+from react_text.parsing.settle import MARKUP, settle
 from react_text.parsing.shapes import WrittenCall
 from react_text.tools import Tool, as_tools
 
@@ -26,7 +28,7 @@ MARKED_NAME = re.compile(r"^\s*(?P<name>[A-Za-z_][\w.:-]*)\s*(?P<rest><(?:arg_ke
 
 
 def parse_message(
-    message: Mapping[str, Any],
+    message: Mapping[str, Any] | None,
     tools: Iterable[Tool | Mapping[str, Any]] = (),
     *,
     finish_reason: str | None = None,
@@ -38,12 +40,13 @@ def parse_message(
     for a broken message: what cannot be run is a turn of kind "none" with its fault.
     """
     offered = as_tools(tools)
+    message = message if isinstance(message, Mapping) else {}
     content = _text(message.get("content")) or _text(message.get("refusal"))
     reasoning = next((text for key in REASONING_KEYS if (text := _text(message.get(key)))), "")
     entries, edits = _entries(message)
     if entries:
         turn = _structured(entries, edits, offered)
-        thought = "\n".join(part.strip() for part in (reasoning, content) if part.strip()) or None
+        thought = "\n".join(part for part in (reasoning.strip(), _said(content, offered)) if part) or None
         return _with_thought(turn, thought)
     if content.strip():
         return _with_reasoning(parse(content, offered, finish_reason=finish_reason), reasoning)
@@ -53,6 +56,14 @@ def parse_message(
             moved = (Repair("call_in_reasoning"), *turn_in_reasoning.edits)
             return Turn("action", turn_in_reasoning.calls, thought=turn_in_reasoning.thought, edits=moved)
     return Turn("none", thought=reasoning or None, fault=_nothing(finish_reason, reasoning, offered))
+
+
+def _said(content: str, tools: Sequence[Tool]) -> str:
+    """The content beside structured calls, without the same calls written as text."""
+    native = read_native(content, tools) if content.strip() else None
+    if native is None or native.kind == "final":
+        return content.strip()
+    return native.thought or ""
 
 
 def _nothing(finish_reason: str | None, reasoning: str, tools: Sequence[Tool]) -> Fault:
@@ -154,7 +165,7 @@ def _structured(entries: Sequence[Mapping[str, Any]], edits: tuple[Repair, ...],
             while (call_id := f"call_{number}") in taken:
                 number += 1
         taken.add(call_id)
-        settled = settle(_decoded(written), tools, call_id)
+        settled = settle(_unmarked(_decoded(written), tools), tools, call_id)
         edits += settled.edits
         if settled.final is not None and not calls and len(entries) == 1:
             return Turn("final", final=settled.final, edits=edits)
@@ -170,22 +181,41 @@ def _structured(entries: Sequence[Mapping[str, Any]], edits: tuple[Repair, ...],
 
 def _unfolded(written: WrittenCall, tools: Sequence[Tool]) -> WrittenCall:
     """A call that was written whole into the name field, with its arguments where they belong."""
-    empty = not written.arguments or (
-        isinstance(written.arguments, str) and written.arguments.strip() in ("{}", "null")
-    )
-    if not empty or not HOLDS_CALL.search(written.name):
+    if not HOLDS_CALL.search(written.name):
         return written
+    inner = _call_in(written.name, tools)
+    if inner is None:
+        return written
+    given = _json(written.arguments) if isinstance(written.arguments, str) else written.arguments
+    if given and inner.arguments and given != inner.arguments:
+        return written
+    arguments = inner.arguments or given
     edits = (*written.edits, Repair("call_in_name", written.name))
-    printed = PRINTED.match(written.name)
-    call = read_python_call(written.name, printed.end()) if printed else None
-    if call is not None and call.readable and call.closed and not call.positional:
-        return WrittenCall(call.name, dict(call.keywords), written.id, cut=call.cut, edits=edits)
-    marked = MARKED_NAME.match(written.name)
-    if marked is not None:
-        turn = read_native(f"<tool_call>{written.name}</tool_call>", tools)
+    return replace(inner, arguments=arguments, id=written.id, edits=edits)
+
+
+def _call_in(name: str, tools: Sequence[Tool]) -> WrittenCall | None:
+    printed = PRINTED.match(name)
+    call = read_python_call(name, printed.end()) if printed else None
+    if call is not None:
+        return from_python(call) if call.readable and call.closed else None
+    if name.lstrip().startswith("{") or MARKED_NAME.match(name):
+        turn = read_native(f"<tool_call>{name}</tool_call>", tools)
         if turn is not None and turn.kind == "action" and len(turn.calls) == 1:
-            return WrittenCall(turn.calls[0].name, dict(turn.calls[0].arguments), written.id, edits=edits)
-    return written
+            return WrittenCall(turn.calls[0].name, dict(turn.calls[0].arguments))
+    return None
+
+
+def _unmarked(written: WrittenCall, tools: Sequence[Tool]) -> WrittenCall:
+    """Arguments that a server left in the family's own marks, without them."""
+    text = written.arguments
+    if not isinstance(text, str) or not MARKUP.match(text):
+        return written
+    turn = read_native(f"<tool_call>{written.name}\n{text}</tool_call>", tools)
+    if turn is None or turn.kind != "action" or len(turn.calls) != 1:
+        return written
+    edits = (*written.edits, Repair("native_format", written.name))
+    return replace(written, arguments=dict(turn.calls[0].arguments), edits=edits)
 
 
 REPEATED = re.compile(r"\s*")

@@ -26,9 +26,12 @@ _PLAIN = re.compile(r"[\W_]+")
 _TOKEN = re.compile(r"<\|[^|>]{0,40}\|>|</?\w[\w.:-]{0,40}>")
 _WRAPS = " \t\r\n\"'`“”‘’«»「」*_[](){}<>.,:;!、。，：；"
 _NO_TOOL = re.compile(
-    r"(?:none|n/?a|null|nil|nothing|no|not (?:applicable|needed|required|necessary))"
-    r"(?:[\s_-]+(?:tools?|actions?|input|further|more|needed|required|necessary|is|at all|available|applicable|"
-    r"for now|this time|function|calls?|to (?:use|call|take)))*(?:\s*\([^()]{0,120}\))?",
+    r"(?:none|n/?a|null|nil|nothing|no|not (?:applicable|needed|required|necessary)|"
+    r"I do(?: not|n.t) need (?:a|any) tools?)"
+    r"(?:[\s_-]+(?:tools?|actions?|input|further|more|need(?:ed)?|required|necessary|is|at all|available|"
+    r"applicable|of the|"
+    r"for now|this time|function|calls?|to (?:use|call|take)(?: a| any)?))*"
+    r"(?:\s*\([^()]{0,120}\)|\s*[,;.:–-]\s[^\n]{0,160})?",
     re.IGNORECASE,
 )
 _ANSWERS = frozenset({"finalanswer", "finish"})
@@ -137,7 +140,12 @@ def _mistyped(cleaned: str, tools: Sequence[Tool]) -> list[Tool]:
 
 
 def _in_sentence(cleaned: str, tools: Sequence[Tool]) -> list[Tool]:
-    if not any(char.isspace() for char in cleaned) or _NEGATED.search(cleaned) or is_echo(cleaned):
+    if (
+        not any(char.isspace() for char in cleaned)
+        or any(mark in cleaned for mark in "{}=")
+        or _NEGATED.search(cleaned)
+        or is_echo(cleaned)
+    ):
         return []
     if _HEDGED.search(cleaned):
         return []

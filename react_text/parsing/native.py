@@ -17,6 +17,15 @@ from react_text.parsing.scan import scan_text
 from react_text.parsing.settle import settle, truncated
 from react_text.tools import Tool
 
+
+def _repeats(text: str, before: Call, at: Found, call: Call, item: Found) -> bool:
+    """Whether a call is the same as the one before it, with nothing said between the two."""
+    same = (before.name, before.arguments) == (call.name, call.arguments)
+    between = THOUGHT_MARKS.sub("", text[at.end : max(at.end, item.start)])
+    return same and not any(char.isalnum() for char in TAGS.sub("", between))
+
+
+TAGS = re.compile(r"</?[\w:]{1,40}>|\[/?[A-Z_]{1,20}\]|\.?json")
 THOUGHT_MARKS = re.compile(
     rf"{THINK_OPEN}|{THINK_CLOSE}|<\|start\|>assistant|<\|channel\|>(?:analysis|commentary)|<\|start_header_id\|>assistant"
     rf"|<\|im_start\|>assistant|{CONTROL}|^\s*Thought\s*:"
@@ -31,6 +40,8 @@ def read_native(text: str, tools: Sequence[Tool] = (), *, finish_reason: str | N
         return None
     calls = _ending_reasoning(text, scan)
     fault = scan.fault
+    if calls and scan.thinking is not None and finish_reason == "length":
+        fault = truncated()
     since = calls[-1].end if calls else scan.reasoned
     if (
         fault is None
@@ -74,8 +85,13 @@ def _turn(text: str, found: list[Found], tools: Sequence[Tool]) -> Turn:
     edits: list[Repair] = [Repair("native_format", family) for family in families]
     calls: list[Call] = []
     taken: set[str] = set()
+    last: Found | None = None
     for item in found:
-        call_id = item.call.id if item.call.id and item.call.id not in taken else f"call_{len(calls) + 1}"
+        number = len(calls) + 1
+        call_id = item.call.id or f"call_{number}"
+        while call_id in taken:
+            number += 1
+            call_id = f"call_{number}"
         settled = settle(item.call, tools, call_id)
         edits += settled.edits
         if settled.final is not None:
@@ -83,13 +99,13 @@ def _turn(text: str, found: list[Found], tools: Sequence[Tool]) -> Turn:
                 break
             return Turn("final", final=settled.final, thought=thought, edits=tuple(edits))
         if settled.call is None:
-            fault = next(
-                (s.fault for i in found if i.call.cut and (s := settle(i.call, tools, "")).fault), settled.fault
-            )
+            cut = next((other.call for other in found if other.call.cut), None)
+            fault = settled.fault if cut is None else settle(cut, tools, "").fault
             return Turn("none", thought=thought, fault=fault, edits=tuple(edits))
-        if calls and (calls[-1].name, calls[-1].arguments) == (settled.call.name, settled.call.arguments):
+        if calls and last is not None and _repeats(text, calls[-1], last, settled.call, item):
             edits.append(Repair("duplicate_dropped", settled.call.name))
             continue
+        last = item
         taken.add(call_id)
         calls.append(settled.call)
     return Turn("action", tuple(calls), thought=thought, edits=tuple(edits))

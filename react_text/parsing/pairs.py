@@ -109,7 +109,7 @@ def _next_pair(text: str, start: int, key: re.Pattern[str]) -> int:
 def read_call(text: str, tool: Tool) -> dict[str, Any] | None:
     """The arguments of a call of `tool` that fills `text`, or None where it is none."""
     call = _CALL.fullmatch(text)
-    if call is None or resolve_name(call.group(1), [tool]).tool is None:
+    if call is None or (call.group(1) != "dict" and resolve_name(call.group(1), [tool]).tool is None):
         return None
     return read_call_arguments(call.group(2), tool)
 

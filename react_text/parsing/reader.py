@@ -16,9 +16,9 @@ from react_text.parsing.echoes import echoed_answer, echoed_blob
 from react_text.parsing.hints import fault
 from react_text.parsing.jsonish import SNIPPET, read_value
 from react_text.parsing.labels import header_end, is_label_piece
-from react_text.parsing.names import resolve_name
+from react_text.parsing.names import is_answer, resolve_name
 from react_text.parsing.native import read_native
-from react_text.parsing.reasoning import Reasoning, find_reasoning
+from react_text.parsing.reasoning import Reasoning, at_line_start, find_reasoning
 from react_text.parsing.sections import Division, Section, divide
 from react_text.parsing.steps import Step, read_envelope, read_step, step_names
 from react_text.parsing.strict import read_strict
@@ -27,7 +27,9 @@ from react_text.tools import Tool, as_tools
 
 _BLANKS = re.compile(r"\s*")
 _NATIVE_MARK = re.compile(r"<\|?/?[\w｜:]*tool|<function|<invoke|<｜|<\|python|\[TOOL|<\|channel|<\|start\|>")
-_NO_TOOL_NEEDED = re.compile(r"\bneed to use a tool\?\s*\**(?:No\b\**[.!]?[ \t]*(?:\n|\Z)|Yes\b\W*\Z)", re.IGNORECASE)
+_NO_TOOL_NEEDED = re.compile(r"\bneed to use a tool\?\s*\**(?:No\b[^\n]{0,200}(?:\n|\Z)|Yes\b\W*\Z)", re.IGNORECASE)
+_TEMPLATE_NAME = re.compile(r"\$(?:JSON_BLOB|TOOL_NAME|INPUT)\b")
+_REPEATED = re.compile(r"(.{1,60}?)\1{7,}\Z", re.DOTALL)
 _LINE_OBJECT = re.compile(r"^[ \t]*(?:```\w*\s*)?\{", re.MULTILINE)
 _PUBLISHED = re.compile(
     r"Thought: \S[^\n]*(?:\n.*)?\n(?:Action: \S[^\n]*\nAction Input: \{|Final Answer: \S)", re.DOTALL
@@ -47,15 +49,16 @@ def parse(
     `loose_names` resolves a tool name also by the largest share of common words. Any text gives a Turn; nothing raises.
     """
     offered = as_tools(tools)
-    if finish_reason != "length" or loose_names:
-        strict = read_strict(text, offered)
-        if strict is not None:
-            return strict
-    elif (strict := read_strict(text, offered)) is not None and strict.kind == "final":
+    strict = read_strict(text, offered)
+    if strict is not None and not (loose_names and _names_unknown(strict, offered)):
         return strict
     if not text.strip():
         return Turn("none", fault=fault("empty", offered))
     return _Reading(text, offered, finish_reason == "length", loose_names).turn(finish_reason)
+
+
+def _names_unknown(turn: Turn, tools: Sequence[Tool]) -> bool:
+    return any(call.name not in [tool.name for tool in tools] for call in turn.calls)
 
 
 def is_decided(text: str, tools: Sequence[Tool]) -> bool:
@@ -66,6 +69,7 @@ def is_decided(text: str, tools: Sequence[Tool]) -> bool:
 def seen_sections(text: str, tools: Sequence[Tool]) -> tuple[tuple[str, int, int], ...]:
     """The sections of a text as the labelled reading sees them: label, start and end; the label is "" where none is."""
     reasoning = find_reasoning(text, header_end(text))
+    text = at_line_start(text, reasoning.start)
     division = divide(text, reasoning.start, reasoning.end, tools)
     found = [("reasoning", 0, reasoning.start)] if reasoning.start and reasoning.thought is not None else []
     for section in division.sections:
@@ -93,9 +97,16 @@ class _Reading:
         if reasoning.thought is not None:
             self.thought = reasoning.thought
             self._note("reasoning_block", 0, start)
+        self.text = at_line_start(self.text, start)
         start, end = self._inside_fence(start, end)
         division = divide(self.text, start, end, self.tools)
         labelled = any(section.kind in ("action", "final", "input") for section in division.sections)
+        if not labelled:
+            own = self._answer_in_json(division)
+            if own is not None:
+                return own
+            if _TEMPLATE_NAME.search(self.text, start, end):
+                return self._none(fault("template_echo", self.tools))
         if not labelled or self._native_first(division):
             native = read_native(self.text, tuple(self.tools), finish_reason=finish_reason)
             if native is not None and not self._labels_first(native, division, labelled):
@@ -108,6 +119,7 @@ class _Reading:
     def is_decided(self) -> bool:
         """See the function of the same name."""
         reasoning = find_reasoning(self.text, header_end(self.text))
+        self.text = at_line_start(self.text, reasoning.start)
         start, end = self._inside_fence(reasoning.start, reasoning.end)
         if reasoning.inside or start != reasoning.start:
             return False
@@ -189,6 +201,13 @@ class _Reading:
                 return self._final(section, division, thoughts)
             if section.kind != "action":
                 continue
+            body = self.text[section.start : section.start + 400].lstrip(" \t\r\n`json")
+            if body.startswith("[") and body[1:].lstrip().startswith("{"):
+                listed = read_native(self.text[section.start : section.end], tuple(self.tools))
+                if listed is not None and listed.kind == "action" and len(listed.calls) > 1 and not calls:
+                    self.repairs.extend(listed.edits)
+                    calls.extend(listed.calls)
+                    continue
             given = sections[index] if index < len(sections) and sections[index].kind == "input" else None
             if given is not None:
                 index += 1
@@ -301,6 +320,20 @@ class _Reading:
             return self._none(fault("truncated", self.tools), thoughts)
         return Turn("action", (replace(step.call, id="call_1"),), thought=self._thought(thoughts), edits=self._edits())
 
+    def _answer_in_json(self, division: Division) -> Turn | None:
+        """The answer where the whole text is a JSON object whose action is the final answer."""
+        if len(division.sections) != 1:
+            return None
+        section = division.sections[0]
+        body = self.text[section.start : section.end].strip()
+        if body[:1] in "`~":
+            body = body[fence_body(body, 0) :].strip()
+        envelope = read_envelope(body) if body[:1] == "{" and '"' in body else None
+        if envelope is None or not is_answer(envelope.name) or resolve_name(envelope.name, self.tools).tool:
+            return None
+        self._layout(division)
+        return self._step_in_json(section.start, section.end, [])
+
     def _unlabelled(self, division: Division, reasoning: Reasoning) -> Turn:
         """A text without action or answer: JSON that holds the step, an answer without a label, or no turn at all."""
         sections = division.sections
@@ -343,6 +376,10 @@ class _Reading:
             return self._after_decision(division) or self._thought_only(division)
         if not answer:
             return self._none(fault("empty", self.tools))
+        if not any(char.isalnum() for char in answer[:2000]):
+            return self._none(fault("empty", self.tools))
+        if len(answer) >= 200 and _REPEATED.search(answer[-600:] + (" " if answer[-1] != " " else "")):
+            return self._none(fault("runaway", self.tools))
         if self.cut or self._is_cut_object(answer):
             return self._none(fault("truncated", self.tools))
         if len(answer) < 24 and is_label_piece(answer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_OPEN = re.compile(r"\s*<(think|thinking|thought|reasoning|reflection|scratchpad)>", re.IGNORECASE)
+_OPEN = re.compile(r"\s*(?:<(think|thinking|thought|reasoning|reflection|scratchpad)>|\[(THINK)\])", re.IGNORECASE)
 _CLOSE = re.compile(r"</(?:think|thinking|reasoning|reflection|scratchpad)>|\[/THINK\]", re.IGNORECASE)
 
 
@@ -30,7 +30,7 @@ def find_reasoning(text: str, start: int) -> Reasoning:
     opened = _OPEN.match(text, start)
     if opened is not None:
         begin = opened.end()
-        close = re.compile(rf"</{opened[1]}>", re.IGNORECASE).search(text, begin)
+        close = re.compile(rf"</{opened[1]}>" if opened[1] else r"\[/THINK\]", re.IGNORECASE).search(text, begin)
         if close is None:
             return Reasoning(begin, end, text[begin:].strip(), inside=True, closed=False)
         if not text[close.end() :].strip():
@@ -50,3 +50,8 @@ def _stands_alone(text: str, start: int, stop: int) -> bool:
     line = text.rfind("\n", max(0, start - 1000), start)
     before = text[line + 1 if line >= 0 else max(0, start - 1000) : start]
     return before.count('"') % 2 == 0 and before.count("`") % 2 == 0 and text[stop : stop + 1] not in ("`", '"', "'")
+
+
+def at_line_start(text: str, start: int) -> str:
+    """The text, of the same length, with a line break before `start`, so that a label right after a tag counts."""
+    return text if start == 0 or text[start - 1] == "\n" else f"{text[: start - 1]}\n{text[start:]}"

@@ -7,6 +7,7 @@ format, and all that follows a self-written result are stepped over.
 from __future__ import annotations
 
 import re
+import string
 
 from react_text.messages import Fault
 from react_text.parsing.bare import OBJECT, PYTHON, read_bare_object, read_bare_python
@@ -47,11 +48,11 @@ ANCHOR = re.compile("|".join(f"(?:{pattern})(?P<{kind}>)" for kind, pattern in K
 TRIGGER = re.compile(
     r"[✿◁]|<(?=[/|｜A-Za-z])|\[(?=/?(?:TOOL|THINK|ARGS|CALL_ID|INST|END_TOOL))|```"
     rf"|to=(?=[A-Za-z_])|functools|function call<|(?={OBJECT})"
-    r"|(?:\A|\n)(?=[ \t]*>>>|[ \t*_#>\[-]{0,12}[A-Za-z_][\w.-]{0,127}(?:[ _][A-Za-z]{1,10})?[ \t*_\d]*"
-    r"(?:[(:：=<]|\s*(?:```(?:json)?\s*)?\{))"
+    r"|(?:\A|\n)(?=[ \t]*>>>|[ \t*_#>\[-]{0,12}[A-Za-z_][\w.-]{0,127}(?:[ _][\w.-]{1,60})?[ \t*_\d]*"
+    r"(?:[(:：=<]|\s*(?:<arg_key|(?:```(?:json)?\s*)?\{)))"
 )
 """Where it is worth looking at all: no anchor begins anywhere else."""
-WORD_BEFORE = re.compile(r"[A-Za-z_][\w.:/-]{0,127}\s*\Z")
+NAME_LETTERS = string.ascii_letters + string.digits + "_.:/-"
 CALLS = {f"f{index}": re.compile(family.call) for index, family in enumerate(FAMILIES) if family.call}
 OFFERED_KINDS = frozenset(f"f{index}" for index, family in enumerate(FAMILIES) if family.offered)
 MOST_CALLS = 128
@@ -68,8 +69,10 @@ def scan_text(text: str, names: Names, *, ended: bool) -> Scan | None:
     scan = Scan()
     at = 0
     first = len(text) - len(text.lstrip())
-    while hit := TRIGGER.search(text, at):
+    line = -1
+    while hit := TRIGGER.search(text, at - 1 if at != line and text[at - 1 : at] == "\n" else at):
         start = _word_start(text, hit.start())
+        line = start if text[hit.start()] == "\n" else line
         match = ANCHOR.match(text, max(start, at))
         if match is None:
             at = max(hit.end(), hit.start() + 1)
@@ -113,7 +116,7 @@ def scan_text(text: str, names: Names, *, ended: bool) -> Scan | None:
                 break
             if scan.fault is not None:
                 scan.drafts += 1
-                closing = THINK_END.search(text, at) if scan.drafts < MOST_CALLS else None
+                closing = THINK_END.search(text, start + 1) if scan.drafts < MOST_CALLS else None
                 if closing is None:
                     break
                 at = closing.start()
@@ -128,8 +131,8 @@ def _word_start(text: str, at: int) -> int:
     if text[at] == "\n":
         return at + 1
     if text.startswith(("[ARGS]", "[CALL_ID]"), at):
-        word = WORD_BEFORE.search(text, max(0, at - 130), at)
-        return word.start() if word else at
+        before = text[max(0, at - 130) : at].rstrip()
+        return max(0, at - 130) + len(before.rstrip(NAME_LETTERS))
     return at
 
 
@@ -159,11 +162,14 @@ def _close_fence(text: str, end: int, scan: Scan) -> None:
         markup = inside[0].family not in ("json", "python")
         after = min(end + 3, len(text))
         mixed = inside[0].family == "python" and _leftover(text, scan.fence_body, end, inside)
-        if mixed or standing(text, scan.fence, after, fenced=True, markup=markup) == "talk":
+        stands = standing(text, scan.fence, after, fenced=True, markup=markup)
+        if mixed or stands != "call":
             del scan.calls[len(scan.calls) - len(inside) :]
-            scan.talk = scan.talk or not mixed
+            scan.talk = scan.talk or stands == "talk"
             if mixed and scan.code:
                 scan.fault = Fault("unreadable_call", "The tool code holds more than calls; write only the call.")
+            elif stands == "doubt" and not mixed:
+                scan.fault = in_sentence()
     scan.fence = None
 
 

@@ -61,8 +61,12 @@ _STOP_PIECE = re.compile(
 _SENTENCE_END = re.compile(r"[.!?:;,)\]}。！？\"'’”*]\s*$")
 _TALK = re.compile(
     r"\b(?:the|a|an|my|your|write|writes|writing|with|say|says|label|labels|as|of|after|before|put|use|using|to|line|"
-    r"word|words|format|called|named|or|and|no|without|this|that|each|every|first|next)\s*$",
+    r"word|words|format|called|named|or|and|no|without|this|that|each|every|first|next|for|in|into|from|by|on|at|is|be|"
+    r"yet|not|ready|give|giving|produce|output)\s*$",
     re.IGNORECASE,
+)
+_PROMPT_TEXT = re.compile(
+    r"begin!?$|invalid (?:format|or incomplete)\b|could not parse\b|error:|previous conversation", re.IGNORECASE
 )
 _CALL_BRACKET = re.compile(r"[^\n(\[{]{1,120}([(\[{])")
 
@@ -174,7 +178,8 @@ class _Divider:
             return "role"
         if current.kind == "role":
             return ""
-        if self.text[current.start : label.start].strip():
+        spoken = self.text[current.start : label.start].strip()
+        if spoken and not _PROMPT_TEXT.match(spoken):
             return "role"
         current.end = label.start
         self.sections.append(Section("role" if label.kind == "role" else "preamble", label, label.end))

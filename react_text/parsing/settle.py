@@ -23,6 +23,8 @@ WRAPPED_NAME = re.compile(r"^(?:functions?|tools?|default_api|tool_code)[._:/]+(
 COUNTER = re.compile(r"^(?P<inner>.*\w)[:_#](?:call_)?\d{1,4}$")
 LANGUAGE_WORD = re.compile(r"\s*(?:json|JSON|arguments|args)\s*[:=]?\s*(?=[{\[])")
 STRING_OR_ESCAPE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|(?P<escape>\\[nrt])', re.DOTALL)
+MARKUP = re.compile(r"\s*<(?:/?(?:tool_call|arg_key|arg_value|parameter|function|invoke)\b|[|｜])")
+ARGUMENT_MARKS = ("arg_key", "arg_value", "parameter")
 CALL_ID = re.compile(r"^(?:call|chatcmpl|toolu|tool|fc)[_-]?[\w-]*\d[\w-]*$", re.IGNORECASE)
 
 
@@ -70,20 +72,29 @@ def find_tool(written: str, tools: Sequence[Tool]) -> NameRead:
     plain = resolve_name(written, tools)
     if plain.tool is not None:
         return plain
-    wrapped = WRAPPED_NAME.match(written)
-    candidates = [wrapped["inner"]] if wrapped else []
-    candidates += [written.split("<")[0].strip()] if written.find("<") > 0 else []
-    candidates += [counted["inner"] for name in (*candidates, written) if (counted := COUNTER.match(name))]
-    for candidate in candidates:
+    for candidate in _unwrapped_names(written):
         named = resolve_name(candidate, tools)
         if named.tool is not None:
             return NameRead(named.tool, named.name, (Repair("name_prefix", written, named.name), *named.repairs))
-    return NameRead(None, candidates[-1] if candidates and wrapped else written, plain.repairs)
+    wrapped = WRAPPED_NAME.match(written)
+    return NameRead(None, wrapped["inner"] if wrapped else written, plain.repairs)
+
+
+def _unwrapped_names(written: str) -> list[str]:
+    """What may be the name in `functions.name:0`, `name<|token|>` or `… to=functions.name`, the barest first."""
+    addressed = re.search(r"\bto=([\w.:-]+)", written)
+    name = addressed[1] if addressed else written
+    bare = name.split("<")[0].strip()
+    wrapped = WRAPPED_NAME.match(bare)
+    inner = wrapped["inner"] if wrapped else bare
+    counted = COUNTER.match(inner)
+    return [candidate for candidate in ((counted["inner"] if counted else ""), inner, bare) if candidate]
 
 
 def _answer(arguments: Any) -> str | None:
     if isinstance(arguments, str):
-        return arguments.strip() or None
+        decoded = _loads(arguments) if arguments.lstrip().startswith("{") else None
+        return _answer(decoded) if isinstance(decoded, Mapping) else arguments.strip() or None
     if isinstance(arguments, Mapping) and len(arguments) == 1:
         return _answer(next(iter(arguments.values())))
     return None
@@ -100,6 +111,8 @@ def _with_arguments(
         arguments = None
     if arguments is None:
         arguments = {}
+    if isinstance(arguments, str) and MARKUP.match(arguments):
+        return Settled(fault=_unreadable("unreadable_arguments", name, arguments), edits=edits)
     if isinstance(arguments, str):
         arguments, mended = _plain_text(arguments)
         read = read_arguments(arguments, tool)
@@ -112,6 +125,8 @@ def _with_arguments(
         return Settled(fault=_unreadable("unreadable_arguments", name, str(arguments)), edits=edits)
     arguments = dict(arguments)
     call = Call(call_id, name, arguments)
+    if any(_leaked_marks(value) for value in (*arguments, *arguments.values())):
+        return Settled(fault=_unreadable("unreadable_arguments", name, str(arguments)), edits=edits)
     if tool is None:
         return Settled(call=call, edits=edits)
     properties = tool.parameters.get("properties") or {}
@@ -141,24 +156,38 @@ def _with_arguments(
 def _plain_text(arguments: str) -> tuple[str, tuple[Repair, ...]]:
     """The text of an arguments field without a language word before it and without escapes between its values."""
     edits: tuple[Repair, ...] = ()
+    inner = arguments
+    while inner[:1] == '"' and isinstance(decoded := _loads(inner), str):
+        inner = decoded.strip()
+    if inner is not arguments and inner.startswith("{"):
+        return inner, (Repair("double_encoded"),)
     prefix = LANGUAGE_WORD.match(arguments)
     if prefix is not None:
         arguments = arguments[prefix.end() :]
         edits += (Repair("language_word", prefix[0].strip()),)
-    if arguments.lstrip()[:1] in ("{", "[") and "\\" in arguments and not is_json(arguments):
+    if arguments.lstrip()[:1] in ("{", "[") and "\\" in arguments and _loads(arguments) is None:
         spaced = STRING_OR_ESCAPE.sub(lambda match: " " if match["escape"] else match[0], arguments)
-        if spaced != arguments and is_json(spaced):
+        if spaced != arguments and _loads(spaced) is not None:
             return spaced, (*edits, Repair("escaped_blanks"))
     return arguments, edits
 
 
-def is_json(text: str) -> bool:
-    """Whether a text is one valid JSON value."""
+def _loads(text: str) -> Any:
     try:
-        json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
+        return None
+
+
+def _leaked_marks(value: Any) -> bool:
+    """Whether a text holds the closing mark of an argument before any opening one: the server cut it wrongly."""
+    if not isinstance(value, str) or "</" not in value:
         return False
-    return True
+    for mark in ARGUMENT_MARKS:
+        closing = value.find(f"</{mark}>")
+        if closing >= 0 and f"<{mark}" not in value[:closing]:
+            return True
+    return False
 
 
 def _unreadable(code: str, name: str, written: str) -> Fault:

@@ -95,7 +95,7 @@ def calls_in(value: Any, offered: Offered, *, enveloped: bool) -> list[WrittenCa
     for key in WRAPPER_KEYS:
         inner = value.get(key)
         if isinstance(inner, Mapping) and not any(isinstance(value.get(name), str) for name in ("name", "tool_name")):
-            wrapped = _one(inner, offered, enveloped=True) or _one(inner | {}, offered, enveloped=enveloped)
+            wrapped = _one(inner, offered, enveloped=True)
             return None if wrapped is None else [_with_id(wrapped, value)]
     call = _one(value, offered, enveloped=enveloped)
     return None if call is None else [_with_id(call, value)]
@@ -114,6 +114,9 @@ def _one(value: Mapping[str, Any], offered: Offered, *, enveloped: bool) -> Writ
     if name_key is None:
         return _name_as_key(value, offered, enveloped=enveloped)
     name = value[name_key]
+    given = [value[key] for key in ARGUMENT_KEYS if key in value]
+    if len(given) > 1 and any(other != given[0] for other in given):
+        return WrittenCall(name, given, enveloped=enveloped)
     if argument_key is not None:
         return WrittenCall(name, value[argument_key], enveloped=enveloped or argument_key == "arguments")
     others = {

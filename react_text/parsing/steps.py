@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -50,6 +51,7 @@ _NAME_KEYS = {plain(name) for name in NAME_KEYS}
 _ENVELOPES = {plain(name) for name in ENVELOPES}
 _WHOLE_NAME = {"name_marks", "name_spelling", "name_doubled"}
 _STEP_KEYS = ("action", "tool", "toolname", "name", "function", "functionname")
+_ASIDES = frozenset({"thought", "thoughts", "reasoning", "type", "id", "observation"})
 _PARTNER = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -159,6 +161,8 @@ def _answer(written: Written, step: Step, tools: Sequence[Tool]) -> Step:
                 text = inside.text
         if isinstance(value, str):
             step.final = text
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        step.final = str(value)
     if isinstance(value, Mapping) and len(value) == 1:
         (only,) = value.values()
         step.final = only.strip() if isinstance(only, str) else None
@@ -192,6 +196,8 @@ def _written(name: str, given: str | None, tools: Sequence[Tool]) -> Written:
             return written
     if rest.strip():
         following = rest.strip()
+        if bare and is_answer(first) and resolve_name(first.strip(), tools).tool is None:
+            return Written(first.strip(), following, (Repair("missing_input_label", following[:SNIPPET]),))
         if bare and following[0] in "{`":
             return Written(first.strip(), following, (Repair("missing_input_label", following[:SNIPPET]),))
         if bare and first.strip():
@@ -224,6 +230,9 @@ def _bracket_call(call: re.Match[str]) -> Written | None:
     note = (Repair("call_on_action_line", call[0][:SNIPPET]),)
     if bracket == "{":
         return Written(name, "{" + rest, note)
+    spaced = call[0][len(call[1])] in " \t"
+    if spaced and bracket == "(" and rest.lstrip()[:1] not in ("{", '"', "'") and not re.match(r"\s*\w+\s*[=:]", rest):
+        return None
     line = rest.rstrip(" \t\r\n.;,`*")
     stop = line.rfind(_PARTNER[bracket])
     inner = line[:stop] if stop == len(line) - 1 else None
@@ -257,10 +266,11 @@ def read_envelope(text: str) -> Written | None:
     inputs = [key for key in value if plain(key) in _ENVELOPES and key not in names]
     inner = value[names[0]] if names else None
     if isinstance(inner, Mapping) and not inputs:
-        return None
+        return read_envelope(json.dumps(inner))
     if not names or not isinstance(inner, str) or len(inputs) > 1:
         return None
     repairs = (Repair("json_action", text[:SNIPPET]), *read.repairs)
     if not inputs:
-        return None
+        beside = {key: value[key] for key in value if key != names[0] and plain(key) not in _ASIDES}
+        return Written(inner, None, (*repairs, Repair("arguments_beside_name")), beside or None, is_object=True)
     return Written(inner, None, repairs, value[inputs[0]], is_object=True)

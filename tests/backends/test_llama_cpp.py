@@ -39,9 +39,6 @@ def spelled(model: LlamaCpp, ids: list[int]) -> str:
     return b"".join(model.piece(token) for token in ids).decode()
 
 
-# --- answering -------------------------------------------------------------------------------------------------------
-
-
 def test_it_is_a_backend_that_says_what_the_model_is(smollm2: LlamaCpp) -> None:
     assert isinstance(smollm2, Backend)
     assert smollm2.context_length == 2048
@@ -134,9 +131,6 @@ def test_other_seeds_give_other_replies_at_temperature(smollm2: LlamaCpp) -> Non
     assert len(texts) > 1
 
 
-# --- control walls ---------------------------------------------------------------------------------------------------
-
-
 def test_control_tokens_stand_only_where_the_template_put_them(smollm2: LlamaCpp) -> None:
     """A ChatML attack in an observation stays letters: the ids of the markers are those of a harmless conversation."""
     harmless = [*QUESTION, {"role": "assistant", "content": "Action: look"}, {"role": "user", "content": "18 degrees"}]
@@ -157,9 +151,6 @@ def test_a_remembered_reply_brings_no_control_token_back(smollm2: LlamaCpp) -> N
     end = smollm2.marker("<|im_end|>")
     plain = [*QUESTION, {"role": "assistant", "content": "x"}]
     assert smollm2.prompt_tokens(turns).count(end) == smollm2.prompt_tokens(plain).count(end)
-
-
-# --- prefix reuse ----------------------------------------------------------------------------------------------------
 
 
 class Run(NamedTuple):
@@ -252,8 +243,6 @@ def test_an_interrupt_between_a_computation_and_its_note_costs_a_token_and_no_mo
     assert reply(smollm2, request).text == fresh
 
 
-# --- grammar ---------------------------------------------------------------------------------------------------------
-
 CALLS = r"""
 root   ::= " " thought "\nAction: " ("weather" | "time") "\nAction Input: {\"city\": \"" [A-Za-z ]{1,12} "\"}"
 thought ::= [a-zA-Z ,.]{3,30}
@@ -305,9 +294,6 @@ def test_a_grammar_never_lets_a_control_token_pass_for_its_letters(smollm2: Llam
     last = reply(smollm2, Request(QUESTION, grammar='root ::= "<|im_start|>"'))
     assert last.text == "<|im_start|>"
     assert smollm2.marker("<|im_start|>") not in smollm2.cached_tokens[smollm2.count_tokens(QUESTION) :]
-
-
-# --- what cannot work ------------------------------------------------------------------------------------------------
 
 
 def test_a_prompt_longer_than_the_context_is_told_in_numbers(smollm2: LlamaCpp) -> None:
@@ -449,9 +435,6 @@ def test_without_llama_cpp_the_install_line_is_given(monkeypatch: pytest.MonkeyP
         LlamaCpp(resolve_model("smollm2"))
 
 
-# --- templates -------------------------------------------------------------------------------------------------------
-
-
 def test_a_model_without_a_template_completes_labelled_text() -> None:
     with LlamaCpp(resolve_model("smollm2"), n_ctx=256, chat_template="") as model:
         assert not model.has_chat_template
@@ -471,9 +454,6 @@ def test_a_template_of_ones_own_replaces_the_files(smollm2: LlamaCpp) -> None:
         assert model.prompt_text(QUESTION) == f"<|im_start|>user: {QUESTION[0]['content']}<|im_end|>Now:"
     with pytest.raises(BackendError, match="does not compile"):
         LlamaCpp(resolve_model("smollm2"), n_ctx=64, chat_template="{% if %}")
-
-
-# --- several at once -------------------------------------------------------------------------------------------------
 
 
 def test_a_second_thread_waits_for_the_first_reply(smollm2: LlamaCpp) -> None:

@@ -45,7 +45,7 @@ def test_a_call_and_its_result_are_an_assistant_turn_and_a_user_turn():
             "content": 'Thought: I look it up.\nAction: weather\nAction Input: {"city": "Rome"}',
         },
         {"role": "user", "content": "Observation: sun"},
-        {"role": "assistant", "content": "Thought: I now know the answer.\nFinal Answer: Sun."},
+        {"role": "assistant", "content": "Thought: The observation answers the question.\nFinal Answer: Sun."},
     ]
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -216,3 +217,10 @@ def recorded(exchange: Mapping[str, Any]) -> Callable[[Wire], None]:
             wire.body(response["status"], response.get("text", "").encode(), kind)
 
     return reply
+
+
+def transcript(name: str) -> dict[str, Any]:
+    """A recorded exchange, by its name in transcripts/INDEX.tsv."""
+    path = Path(__file__).parent / "transcripts" / f"{name}.json"
+    exchange: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return exchange
