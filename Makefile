@@ -10,7 +10,8 @@ ASK    := $(BIN)/react-text run --model $(MODEL) --tools react_text/demo.py
 demo: $(VENV)/.local
 	$(ASK) "How many lamps are in stock?"
 	$(ASK) "How many days are there from 2024-02-01 to 2024-03-01?"
-	$(ASK) "How far is 26.2 miles in km?"
+	$(ASK) "Convert 300 feet to meters."
+	-$(ASK) "How many chairs and how many desks are in stock?"
 
 test: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -26,7 +27,9 @@ lint: $(VENV)/.test
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.test
-	$(BIN)/python -m pytest tests/benchmarks --override-ini addopts= -q -s
+	$(BIN)/python -m pytest tests/benchmarks -o addopts= -o python_files='bench_*.py' -q -s
+	$(BIN)/python tests/benchmarks/bench_llama_cpp.py
+	$(BIN)/python tests/benchmarks/bench_threads.py
 
 clean:
 	rm -rf $(VENV) dist build

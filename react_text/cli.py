@@ -50,30 +50,35 @@ def _dialect_option(function: F) -> F:
 
 
 def _model_options(required: bool) -> Callable[[F], F]:
-    def options(function: F) -> F:
-        for option in reversed(
-            [
-                click.option(
-                    "--model",
-                    required=required,
-                    metavar="PATH.gguf|smollm2",
-                    help="A GGUF file, or the embedded default model.",
-                ),
-                click.option("--n-ctx", type=click.IntRange(min=64), help="Context length in tokens."),
-                click.option(
-                    "--threads",
-                    type=click.IntRange(min=1),
-                    help="Threads that generate; see 'Busy machines' in README.",
-                ),
-                click.option(
-                    "--gpu-layers", type=int, default=0, show_default=True, help="Layers on the GPU, -1 for all."
-                ),
-            ]
-        ):
+    options = [
+        click.option(
+            "--model",
+            required=required,
+            metavar="PATH.gguf|smollm2|NAME",
+            help="A GGUF file, the embedded default model, or with --base-url the name of a served model.",
+        ),
+        click.option(
+            "--base-url", metavar="URL", help="An endpoint, such as http://127.0.0.1:8080/v1; its key: OPENAI_API_KEY."
+        ),
+        click.option(
+            "--api",
+            type=click.Choice(["chat", "completions", "ollama"]),
+            default="chat",
+            show_default=True,
+            help="What the endpoint speaks: chat completions, raw completions, or Ollama's own API.",
+        ),
+        click.option("--fresh", is_flag=True, help="Forget what was found out about the endpoint before."),
+        click.option("--n-ctx", type=click.IntRange(min=64), help="Context length in tokens (in process)."),
+        click.option("--threads", type=click.IntRange(min=1), help="Threads that generate tokens (in process)."),
+        click.option("--gpu-layers", type=int, help="Layers on the GPU, -1 for all (in process)."),
+    ]
+
+    def add(function: F) -> F:
+        for option in reversed(options):
             function = option(function)
         return function
 
-    return options
+    return add
 
 
 @main.command()
@@ -81,7 +86,13 @@ def _model_options(required: bool) -> Callable[[F], F]:
 @_model_options(required=True)
 @_tools_option(required=False)
 @_dialect_option
-@click.option("--mode", type=click.Choice(["auto", "text"]), default="auto", show_default=True)
+@click.option(
+    "--mode",
+    type=click.Choice(["auto", "text", "structured"]),
+    default="auto",
+    show_default=True,
+    help="Structured calls, text, or what the endpoint is known to do; a chosen mode never changes.",
+)
 @click.option(
     "--grammar",
     type=click.Choice(["always", "ladder", "never"]),
@@ -206,11 +217,56 @@ def prompt(question: str, tools_path: Path, model: str | None, dialect: str, ins
         click.echo("\n\n".join([*turns, f"[assistant]\n{agent.setup.dialect.reply_start}"]))
         click.echo("The number of tokens depends on the model: add --model.", err=True)
         return
+    if options["base_url"] is not None:
+        raise click.UsageError("A server renders its prompts itself: leave out --base-url, or give a GGUF to --model.")
     backend = _load(model, options, None)
     agent = Agent(backend, tools, dialect=dialect, instructions=instructions)
     messages, start = agent.prompt(question), agent.setup.dialect.reply_start
     click.echo(backend.prompt_text(messages, start))
     click.echo(f"{backend.count_tokens(messages, start)} tokens of {backend.context_length}", err=True)
+
+
+@main.command()
+@_model_options(required=True)
+@_dialect_option
+@click.option("--mode", type=click.Choice(["text", "structured", "both"]), default="both", show_default=True)
+@click.option("--samples", type=click.IntRange(min=1), default=1, show_default=True, help="Samples of each case.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the first sample; the others count up.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def probe(model: str, dialect: str, mode: str, samples: int, seed: int, as_json: bool, **options: Any) -> None:
+    """Measure what a model can do with tools, in text and with structured calls, and remember it.
+
+    Nothing is claimed beyond what was seen: each line says how many of how many samples succeeded.
+    """
+    from rich.console import Console
+
+    from react_text.capability_store import CapabilityStore
+    from react_text.probe import probe as run_probe
+    from react_text.probe import remember, subject_of
+    from react_text.terminal import Trace, print_probe
+
+    trace = Trace(Console(), Console(stderr=True))
+    fresh = options["fresh"]
+    backend = _load(model, options, trace)
+    if fresh:
+        CapabilityStore().forget(subject_of(backend))
+    modes: Any = ("text", "structured") if mode == "both" else (mode,)
+    report = run_probe(
+        backend,
+        modes=modes,
+        samples=samples,
+        seed=seed,
+        dialect=dialect,
+        on_case=lambda case: trace.status(f"measured {case.row.mode}: {case.row.case}"),
+    )
+    trace.quiet()
+    remember(report, backend)
+    backend.close()
+    if as_json:
+        click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
+    else:
+        print_probe(Console(), report)
+    sys.exit(1 if report.ended else 0)
 
 
 @main.command()
@@ -232,20 +288,29 @@ def grammar(tools_path: Path, dialect: str) -> None:
 
 
 def _load(model: str, options: dict[str, Any], trace: Any) -> Any:
-    from react_text.backends.llama_cpp import LlamaCpp
-    from react_text.models import resolve_model
+    """The backend that the model options name; they are taken out of `options`."""
+    base_url, api, fresh = options.pop("base_url"), options.pop("api"), options.pop("fresh")
+    local = {"n_ctx": options.pop("n_ctx"), "n_threads": options.pop("threads")}
+    local["n_gpu_layers"] = options.pop("gpu_layers")
+    if base_url is None:
+        from react_text.backends.llama_cpp import LlamaCpp
+        from react_text.models import resolve_model
 
-    progress = (lambda part: trace.status(f"loading the model: {part:.0%}")) if trace is not None else None
-    backend = LlamaCpp(
-        resolve_model(model),
-        n_ctx=options.pop("n_ctx"),
-        n_threads=options.pop("threads"),
-        n_gpu_layers=options.pop("gpu_layers"),
-        on_load=progress,
-    )
-    if trace is not None:
-        trace.quiet()
-    return backend
+        given = {name: value for name, value in local.items() if value is not None}
+        backend = LlamaCpp(resolve_model(model), on_load=trace and trace.loading, **given)
+        if trace is not None:
+            trace.quiet()
+        return backend
+    for flag, value in zip(("--n-ctx", "--threads", "--gpu-layers"), local.values(), strict=True):
+        if value is not None:
+            raise click.UsageError(f"{flag} is for a model in process; with --base-url the server decides it.")
+    if api == "ollama":
+        from react_text.backends.ollama_client import Ollama
+
+        return Ollama(base_url, model=model, fresh=fresh)
+    from react_text.backends.chat_completions import OpenAICompatible
+
+    return OpenAICompatible(base_url, model=model, api=api, fresh=fresh)
 
 
 def _confirm(call: Any) -> Any:

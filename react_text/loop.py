@@ -187,7 +187,7 @@ class _Run:
         reply, mode = sent.reply, self.mode
         turn = mode.read(reply)
         if sent.ended == "runaway":
-            turn = replace(turn, kind="none", calls=(), final=None, fault=self.plain_fault("runaway"), strict=False)
+            turn = Turn("none", thought=turn.thought, fault=self.plain_fault("runaway"))
         self.steps.append(Step(reply.text, turn, (), reply.usage))
         yield TurnRead(number, reply.text, turn, reply.usage)
         if sent.ended == "cancelled":

@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from react_text.agent import Agent
@@ -23,7 +24,7 @@ from react_text.errors import BackendError, EndpointError, ReactTextError, Tools
 from react_text.messages import Turn, Usage
 from react_text.modes import AskingMode, TextMode
 from react_text.probe_battery import CASES, Case, Exchange
-from react_text.probe_report import NO_TURN, CaseResult, ProbeReport, Sample, Seen, combined, judge, short
+from react_text.probe_report import NO_TURN, Came, CaseResult, ProbeReport, Sample, Seen, combined, judge, short
 from react_text.protocol.dialect import Dialect
 from react_text.protocol.grammar import text_grammar
 from react_text.protocol.render import Entry, step_text
@@ -32,10 +33,16 @@ from react_text.switch import Mode, could_not_parse, refuses_tools
 
 MAX_TOKENS = 300
 """Tokens per reply: room for a long thought and the longest call of the battery."""
-GONE = frozenset({"unreachable", "key", "model", "address"})
-"""Reasons of an EndpointError that every further request would meet too; see `endpoint_errors.REASONS`."""
+GONE: Mapping[Mode, frozenset[str]] = MappingProxyType(
+    {
+        "text": frozenset({"unreachable", "key", "model", "address"}),
+        "structured": frozenset({"unreachable", "key"}),
+    }
+)
+"""Reasons of an EndpointError that every further request would meet too, see `endpoint_errors.REASONS`. A page that is
+not found may be a way to refuse tools."""
 FAILURES_IN_A_ROW = 3
-"""Samples in a row that ended in an error worth retrying (timeouts, overload) before the battery ends."""
+"""Requests in a row that ended in an error worth retrying (timeouts, overload) before the battery ends."""
 
 
 def probe(
@@ -89,7 +96,7 @@ def remember(report: ProbeReport, backend: Backend, store: CapabilityStore | Non
     An endpoint's backend remembers it itself; for a model in this process it goes to `store`, by default the one in
     the user's cache folder.
     """
-    if not any(result.samples for result in report.cases):
+    if not any(sample.outcome != "error" for result in report.cases for sample in result.samples):
         return False
     found: dict[str, tuple[Any, str]] = {"probe": (report.to_dict(), report.summary)}
     support, evidence = report.tools
@@ -166,10 +173,7 @@ class _Probe:
                 return CaseResult(case.name, mode, "not_applicable", reason)
             seen: list[tuple[bool, Seen]] = []
             for exchange in exchanges:
-                asking = self.mode(exchange, mode)
-                asked = self.asked(exchange, asking, seed)
-                how = asked.how
-                one = self.seen(exchange, asked.request, asking)
+                one, how = self.seen(exchange, mode, seed)
                 seen.append((exchange.control, one))
                 if one.reading in NO_TURN or (exchange.control and one.reading):
                     break
@@ -215,20 +219,24 @@ class _Probe:
         begun = step_text(self.dialect, [(forced, "")], None).rstrip()
         return _Asked(replace(request, reply_start=begun), "begun reply")
 
-    def seen(self, exchange: Exchange, request: Request, mode: AskingMode) -> Seen:
-        """One generation, judged. What the backend refuses or fails in is a reading like any other."""
-        single = request.grammar is not None
-        watch = Watch(exchange.tools, request.reply_start, single=single, labelled=not request.tools)
+    def seen(self, exchange: Exchange, mode: Mode, seed: int) -> tuple[Seen, str]:
+        """One generation, judged, and what it was asked with. A refusal or failure is a reading like any other."""
+        how = ""
         try:
+            asking = self.mode(exchange, mode)
+            asked = self.asked(exchange, asking, seed)
+            how, request = asked.how, asked.request
+            single = request.grammar is not None
+            watch = Watch(exchange.tools, request.reply_start, single=single, labelled=not request.tools)
             reply = self.generate(replace(request, until=watch.feed))
         except ReactTextError as error:
-            return self.failed(error, mode)
+            return self.failed(error, mode), how
         self.failures = 0
         self.usage += reply.usage
         if watch.runaway:
-            return Seen("runaway", FAULTS["runaway"])
-        turn = mode.read(reply)
-        return judge(turn, exchange.wanted, leaked=mode.name == "structured" and _leaked(turn, reply))
+            return Seen("runaway", FAULTS["runaway"]), how
+        turn = asking.read(reply)
+        return judge(turn, exchange.wanted, _how_calls_came(turn, reply) if mode == "structured" else ""), how
 
     def generate(self, request: Request) -> Reply:
         for item in self.backend.stream(request):
@@ -236,24 +244,27 @@ class _Probe:
                 return item
         raise BackendError("The backend ended without a reply.")
 
-    def failed(self, error: ReactTextError, mode: AskingMode) -> Seen:
+    def failed(self, error: ReactTextError, mode: Mode) -> Seen:
         words = " ".join(str(error).split())
-        if mode.name == "structured" and (isinstance(error, ToolsRefused) or refuses_tools(words)):
+        failures, self.failures = self.failures, 0
+        if mode == "structured" and (isinstance(error, ToolsRefused) or refuses_tools(words)):
             return Seen("refused", short(words))
-        if mode.name == "structured" and could_not_parse(words):
+        if mode == "structured" and could_not_parse(words):
             return Seen("unparsable", short(words))
-        if isinstance(error, EndpointError) and error.reason in GONE:
+        if isinstance(error, EndpointError) and error.reason in GONE[mode]:
             self.ended = words
         elif getattr(error, "retryable", False):
-            self.failures += 1
+            self.failures = failures + 1
             if self.failures >= FAILURES_IN_A_ROW:
                 self.ended = f"{self.failures} requests in a row failed: {words}"
         return Seen("error", short(words))
 
 
-def _leaked(turn: Turn, reply: Reply) -> bool:
-    """Whether the calls of a structured turn came as text, although the endpoint sends whole messages."""
+def _how_calls_came(turn: Turn, reply: Reply) -> Came:
+    """How the calls of a structured turn came; where no whole messages are sent, text is the way they come."""
     message = reply.message
-    if message is None or turn.kind != "action":
-        return False
-    return not message.get("tool_calls") and not message.get("function_call")
+    if turn.kind != "action":
+        return ""
+    if message is None or message.get("tool_calls") or message.get("function_call"):
+        return "structured"
+    return "as_text"

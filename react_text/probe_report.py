@@ -8,16 +8,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from react_text.capabilities import Support
 from react_text.catalog import FAULTS
 from react_text.messages import Call, Turn, Usage
 from react_text.probe_battery import Wanted, WantedAnswer
-from react_text.switch import Mode
+from react_text.switch import LEAKS_IN_A_ROW, Mode
 
 Outcome: TypeAlias = Literal["passed", "failed", "unclear", "error"]
 State: TypeAlias = Literal["measured", "not_applicable", "not_asked"]
+Came: TypeAlias = Literal["", "structured", "as_text"]
 Pairing: TypeAlias = Literal["ids", "position", "unknown"]
 
 READINGS: Mapping[str, str] = MappingProxyType(
@@ -53,7 +54,7 @@ class Seen:
     reading: str = ""
     detail: str = ""
     repairs: tuple[str, ...] = ()
-    leaked: bool = False
+    calls: Came = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Sample:
     """One sample of a case. `seed` makes its words and numbers and seeds the sampler.
 
     `unclear` and `error` samples speak neither for the model nor against it. `repairs` are those of all its replies;
-    `leaked` says that a call came as text in a structured reply; `requests` counts the generations.
+    `calls` says how calls came in structured mode; `requests` counts the generations.
     """
 
     seed: int
@@ -69,7 +70,7 @@ class Sample:
     reading: str = ""
     detail: str = ""
     repairs: tuple[str, ...] = ()
-    leaked: bool = False
+    calls: Came = ""
     requests: int = 0
 
 
@@ -78,6 +79,7 @@ class Row(NamedTuple):
 
     case: str
     mode: str
+    how: str
     passed: str
     note: str
 
@@ -107,7 +109,7 @@ class CaseResult:
     @property
     def row(self) -> Row:
         if self.state != "measured":
-            return Row(self.case, self.mode, self.state.replace("_", " "), self.reason)
+            return Row(self.case, self.mode, "", self.state.replace("_", " "), self.reason)
         notes = [f"{reading} {count}" if count > 1 else reading for reading, count in self.readings.items()]
         undecided = self.count("unclear") + self.count("error")
         if undecided:
@@ -116,9 +118,8 @@ class CaseResult:
         if len(details) == 1:
             notes.append(details.pop())
         decided = len(self.samples) - undecided
-        return Row(
-            self.case, self.mode, f"{self.count('passed')}/{decided}" if decided else "unknown", "; ".join(notes)
-        )
+        passed = f"{self.count('passed')}/{decided}" if decided else "unknown"
+        return Row(self.case, self.mode, self.how, passed, "; ".join(notes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,20 +161,22 @@ class ProbeReport:
     def tools(self) -> tuple[Support, str]:
         """Whether structured calls work, as far as this probe has seen it, and the evidence in words.
 
-        "yes" when every sample of the single call came as a structured call, "no" when tools were refused throughout
-        or every call came as text; all else is "unknown".
+        "yes" when calls that nothing forced came as structured calls and none came as text or got lost, "no" when
+        tools were refused throughout, or at least LEAKS_IN_A_ROW calls came as text and none otherwise. All else is
+        "unknown".
         """
-        asked = [one for result in self.cases if result.mode == "structured" for one in result.samples]
+        results = [one for one in self.cases if one.mode == "structured"]
+        asked = [sample for result in results for sample in result.samples]
         refused = sum(sample.reading == "refused" for sample in asked)
         if asked and refused == len(asked):
             return "no", f"probe: tools refused in {refused} of {len(asked)} samples"
-        result = self.case("single_call", "structured")
-        single = result.samples if result else ()
-        passed, leaked = sum(one.outcome == "passed" for one in single), sum(one.leaked for one in single)
-        words = f"probe: {passed} of {len(single)} single calls came as structured calls, {leaked} as text"
-        if single and passed == len(single):
+        free = [sample for result in results if result.how != "tool_choice" for sample in result.samples]
+        structured, as_text = (sum(one.calls == way for one in free) for way in ("structured", "as_text"))
+        words = f"probe: structured calls came in {structured} of {len(free)} samples, calls as text in {as_text}"
+        lost = sum(sample.reading == "unparsable" for sample in free)
+        if structured and not as_text and not lost:
             return "yes", words
-        return ("no" if single and leaked == len(single) else "unknown"), words
+        return ("no" if as_text >= LEAKS_IN_A_ROW and not structured else "unknown"), words
 
     def to_dict(self) -> dict[str, Any]:
         """The whole report as plain JSON values, with the counts of each case and what was concluded."""
@@ -195,19 +198,23 @@ class ProbeReport:
         """One sentence: what passed of what was asked, by mode."""
         parts = []
         for mode in dict.fromkeys(result.mode for result in self.cases):
-            asked = [sample for result in self.cases if result.mode == mode for sample in result.samples]
-            if asked:
-                parts.append(f"{mode} {sum(one.outcome == 'passed' for one in asked)} of {len(asked)}")
+            results = [result for result in self.cases if result.mode == mode and result.samples]
+            passed, failed, unclear, errors = (
+                sum(result.count(outcome) for result in results) for outcome in get_args(Outcome)
+            )
+            if results:
+                rest = f" and nothing known from {unclear + errors}" if unclear + errors else ""
+                parts.append(f"{mode} {passed} of {passed + failed}{rest}")
         seeds = f"seed {self.seed}" if self.samples == 1 else f"seeds {self.seed} to {self.seed + self.samples - 1}"
-        return f"probe: {', '.join(parts) or 'nothing measured'} samples passed ({seeds})"
+        return f"probe: samples passed in {', '.join(parts) or 'no mode'} ({seeds})"
 
 
-def judge(turn: Turn, wanted: Wanted, *, leaked: bool = False) -> Seen:
-    """A turn held against what was wanted. `leaked` says that its calls came as text in a structured reply."""
+def judge(turn: Turn, wanted: Wanted, calls: Came = "") -> Seen:
+    """A turn held against what was wanted. `calls` says how its calls came, in structured mode."""
     reading, detail = _reading(turn, wanted)
-    if leaked and not reading:
+    if calls == "as_text" and not reading:
         reading, detail = "leaked", READINGS["leaked"]
-    return Seen(reading, short(detail), turn.repairs, leaked)
+    return Seen(reading, short(detail), turn.repairs, calls)
 
 
 def _reading(turn: Turn, wanted: Wanted) -> tuple[str, str]:
@@ -247,10 +254,11 @@ def _answer_reading(answer: str, wanted: WantedAnswer) -> tuple[str, str]:
 def combined(seed: int, seen: Sequence[tuple[bool, Seen]]) -> Sample:
     """The sample that replies make together, each given as (is a control, how it was judged), in the order asked."""
     repairs = tuple(dict.fromkeys(name for _, one in seen for name in one.repairs))
-    leaked = any(one.leaked for _, one in seen)
+    came = {one.calls for _, one in seen}
+    calls: Came = "as_text" if "as_text" in came else "structured" if "structured" in came else ""
 
     def sample(outcome: Outcome, reading: str = "", detail: str = "") -> Sample:
-        return Sample(seed, outcome, reading, detail, repairs, leaked, len(seen))
+        return Sample(seed, outcome, reading, detail, repairs, calls, len(seen))
 
     for control, one in seen:
         if one.reading in NO_TURN:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from react_text.explain import Explanation
+    from react_text.probe_report import ProbeReport
 
 LONG_PROMPT = 256
 """Prompt tokens from which on the evaluation shows its progress."""
@@ -82,6 +83,10 @@ class Trace:
             self._status = self.progress.status(text)
             self._status.start()
         self._status.update(text)
+
+    def loading(self, fraction: float) -> None:
+        """Show how much of the model is loaded."""
+        self.status(f"loading the model: {fraction:.0%}")
 
     def quiet(self) -> None:
         """Take the progress away."""
@@ -151,6 +156,19 @@ def print_explanation(console: Console, explanation: Explanation) -> None:
     if turn.fault is not None:
         line(f"  ! {turn.fault.code}: {explanation.fault_meaning or ''}", "yellow")
         line(f"    told to the model: {turn.fault.message}", "yellow")
+
+
+def print_probe(console: Console, report: ProbeReport) -> None:
+    """What a probe measured, a line for each case and mode."""
+    from rich.table import Table
+
+    table = Table("case", "mode", "how", "passed", "note", box=None, pad_edge=False)
+    for row in report.rows:
+        table.add_row(row.case, row.mode, row.how, row.passed, plain(row.note))
+    console.print(table)
+    console.print(plain(report.summary), markup=False, highlight=False, soft_wrap=True)
+    if report.ended:
+        console.print(plain(report.ended), style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def _edit_text(edit: Repair) -> str:

@@ -17,6 +17,7 @@ from react_text.errors import BackendError, EndpointError, ToolsRefused
 from react_text.probe import probe, remember, subject_of
 from react_text.probe_battery import CASES, SPECIAL_TEXT, WantedAnswer, WantedCalls
 from react_text.probe_report import READINGS, judge, same
+from react_text.schema import first_problem
 
 sys.path.insert(0, str(Path(__file__).parent / "servers"))
 from standin import StandIn, chat, events
@@ -69,6 +70,10 @@ def gone(messages):
     return EndpointError("Nothing answers at http://127.0.0.1:9.", reason="unreachable", retryable=True)
 
 
+def unparsable(messages):
+    return EndpointError("500: Failed to parse input at pos 0: <tool", reason="unparsable", status=500)
+
+
 def late(messages):
     return EndpointError("No answer within 5 s.", reason="timeout", retryable=True)
 
@@ -107,10 +112,27 @@ def test_a_refusal_of_tools_leaves_text_mode_measured():
     assert report.tools == ("no", f"probe: tools refused in {len(CASES)} of {len(CASES)} samples")
 
 
-def test_one_refusal_among_many_answers_proves_nothing():
-    replies = played(as_message)
-    replies[0] = refused
-    assert probe(Scripted(replies), modes=["structured"]).tools[0] == "unknown"
+FORCED = [CASE["forced_choice"]]
+
+
+@pytest.mark.parametrize(
+    ("cases", "replies", "tools"),
+    [
+        (SINGLE, played(as_message, cases=SINGLE), "yes"),
+        (SINGLE, [*played(as_message, (0, 1), SINGLE), refused], "yes"),
+        (SINGLE, [*played(as_message, (0, 1), SINGLE), *played(leaked, (2,), SINGLE)], "unknown"),
+        (SINGLE, [*played(as_message, (0, 1), SINGLE), unparsable], "unknown"),
+        (SINGLE, played(leaked, (0, 1), SINGLE), "unknown"),
+        (SINGLE, played(leaked, (0, 1, 2), SINGLE), "no"),
+        (SINGLE, [refused] * 2, "no"),
+        (SINGLE, [refused, "It is 4."], "unknown"),
+        (SINGLE, ["It is 4."] * 3, "unknown"),
+        (FORCED, played(as_message, (0, 1), FORCED), "unknown"),
+    ],
+)
+def test_structured_calls_are_only_said_to_work_or_not_on_evidence(cases, replies, tools):
+    report = probe(Scripted(replies), modes=["structured"], samples=len(replies), cases=cases)
+    assert report.tools[0] == tools
 
 
 def asked_item(messages):
@@ -144,6 +166,11 @@ def takes_the_larger(messages):
     return max(numbers(messages))
 
 
+def takes_the_first_when_swapped(messages):
+    answered = [one["tool_call_id"] for one in messages if one["role"] == "tool"]
+    return takes_the_first(messages) if answered != list(items(messages)) else follows_ids(messages)
+
+
 def tells_both(messages):
     return " and ".join(numbers(messages))
 
@@ -155,6 +182,7 @@ def tells_both(messages):
         (follows_position, "position", "0/3", "by_position"),
         (takes_the_first, "unknown", "unknown", "control_failed"),
         (takes_the_larger, "unknown", "unknown", "control_failed"),
+        (takes_the_first_when_swapped, "unknown", "0/3", "mixed"),
         (tells_both, "unknown", "unknown", "control_failed"),
     ],
 )
@@ -198,6 +226,7 @@ def test_a_failing_sample_does_not_end_the_battery():
     first, *others = report.cases
     assert first.row.passed == "unknown"
     assert "The prompt is too long." in first.row.note
+    assert f"text {len(others)} of {len(others)} and nothing known from 1" in report.summary
     assert [result.row.passed for result in others] == ["1/1"] * len(others)
     assert report.ended is None
 
@@ -208,6 +237,22 @@ def test_an_endpoint_that_is_gone_ends_the_battery_with_what_was_seen():
     assert [row.passed for row in report.rows[:3]] == ["1/1", "1/1", "unknown"]
     assert {row.passed for row in report.rows[3:]} == {"not asked"}
     assert report.ended == "Nothing answers at http://127.0.0.1:9."
+
+
+@pytest.mark.parametrize(("mode", "ended"), [("text", True), ("structured", False)])
+def test_a_page_that_is_not_found_may_be_a_refusal_of_tools(mode, ended):
+    def not_found(messages):
+        return EndpointError("There is no such page.", reason="address", status=404)
+
+    report = probe(Scripted([not_found] * len(CASES)), modes=[mode])
+    assert (report.ended is not None) == ended
+    assert all(row.passed in ("unknown", "not asked") for row in report.rows)
+
+
+def test_what_the_endpoint_could_not_read_of_its_model_is_a_failure():
+    report = probe(Scripted([unparsable]), modes=["structured"], cases=SINGLE)
+    assert report.cases[0].readings == {"unparsable": 1}
+    assert report.rows[0].passed == "0/1"
 
 
 def test_three_timeouts_in_a_row_end_the_battery_two_do_not():
@@ -343,6 +388,24 @@ def test_the_report_is_plain_json_with_counts_seeds_and_repairs():
     assert "seeds 4 to 5" in report.summary
 
 
+@pytest.mark.parametrize("case", CASES, ids=list(CASE))
+def test_every_sample_of_a_case_can_be_passed_and_every_call_of_its_history_is_answered(case):
+    for seed in range(60):
+        for exchange in case.sample(seed):
+            offered = {tool.name: tool for tool in exchange.tools}
+            if isinstance(exchange.wanted, WantedCalls):
+                for name, arguments in wanted_calls(exchange):
+                    assert first_problem(arguments, offered[name].parameters) is None
+            else:
+                results = " ".join(numbers(exchange.history))
+                assert exchange.wanted.holds in results
+                assert not exchange.wanted.other or exchange.wanted.other != exchange.wanted.holds
+            made = [call["id"] for one in exchange.history for call in one.get("tool_calls", ())]
+            answered = [one["tool_call_id"] for one in exchange.history if one["role"] == "tool"]
+            assert sorted(made) == sorted(answered)
+            assert all(re.fullmatch(r"[A-Za-z0-9]{9}", call_id) for call_id in made)
+
+
 def test_each_case_is_told_as_it_ends():
     heard = []
     report = probe(Scripted(played(as_text)), modes=["text"], on_case=heard.append)
@@ -357,18 +420,19 @@ def test_a_probe_of_nothing_is_refused(wrong):
 
 def test_what_was_seen_of_a_model_in_this_process_is_remembered(tmp_path):
     store = CapabilityStore(tmp_path)
-    model = Scripted(played(leaked, cases=SINGLE), name="m")
-    report = probe(model, modes=["structured"], cases=SINGLE)
+    model = Scripted(played(leaked, (0, 1, 2), SINGLE), name="m")
+    report = probe(model, modes=["structured"], samples=3, cases=SINGLE)
     assert remember(report, model, store)
     known = store.read(subject_of(model))
     assert known.get("probe") == report.to_dict()
-    assert known.findings["probe"].evidence == "probe: structured 0 of 1 samples passed (seed 0)"
+    assert known.findings["probe"].evidence == "probe: samples passed in structured 0 of 3 (seeds 0 to 2)"
     assert known.tools == "no"
 
 
-def test_a_probe_that_saw_nothing_is_not_remembered(tmp_path):
+@pytest.mark.parametrize(("replies", "tools"), [([], "no"), ([gone], "yes")])
+def test_a_probe_that_saw_nothing_is_not_remembered(tmp_path, replies, tools):
     store = CapabilityStore(tmp_path)
-    model = Scripted([], tools="no")
+    model = Scripted(replies, tools=tools)
     assert not remember(probe(model, modes=["structured"]), model, store)
     assert store.read(subject_of(model)).findings == {}
 

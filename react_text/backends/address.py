@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
 from react_text.errors import BackendError
 
+SHORTEST_SECRET = 6
+"""Characters of a secret that is blotted out wherever it shows; a shorter one would be found in common words."""
 _ADDRESS_HINT = "Give one like http://127.0.0.1:8080/v1."
 _CALL_PATH = re.compile(r"/(?:chat/completions|completions|models|api/chat|api/generate|api/tags)$")
 
@@ -26,15 +29,20 @@ EXPECTED_AT_PORT = {
 
 
 class ApiKey:
-    """A key that shows itself to nobody: `repr` and `str` are stars, `reveal` is for the one header."""
+    """A key that shows itself to nobody: `repr` and `str` are stars, `reveal` is for the one header.
 
-    __slots__ = ("_value",)
+    `others` are further secrets, such as the values of a caller's own headers, that `hide` blots out too.
+    """
 
-    def __init__(self, value: str | None) -> None:
+    __slots__ = ("_hidden", "_value")
+
+    def __init__(self, value: str | None, others: Iterable[str] = ()) -> None:
         value = (value or "").strip()
         if not (value.isascii() and value.isprintable()):
             raise BackendError("The API key holds a character that no HTTP header can carry; copy it again.")
         self._value = value
+        parts = [part for other in others for part in (other, *other.split())]
+        self._hidden = sorted({one for one in (value, *parts) if len(one) >= SHORTEST_SECRET}, key=len, reverse=True)
 
     def __bool__(self) -> bool:
         return bool(self._value)
@@ -49,8 +57,10 @@ class ApiKey:
         return self._value
 
     def hide(self, text: str) -> str:
-        """`text` with the key blotted out."""
-        return text.replace(self._value, "***") if self._value else text
+        """`text` with every secret blotted out."""
+        for secret in self._hidden:
+            text = text.replace(secret, "***")
+        return text
 
 
 @dataclass(frozen=True, slots=True)

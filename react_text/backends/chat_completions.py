@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -80,7 +81,8 @@ class OpenAICompatible:
     headers, body:
         Further HTTP headers, and further fields of every request.
 
-    Failures are `EndpointError`s, `ToolsRefused` and `ContextOverflow`. Safe to use from many threads and tasks.
+    Failures are `EndpointError`s, `ToolsRefused` and `ContextOverflow`. Safe to use from many threads and tasks. In an
+    event loop, `await acapabilities()` before anything reads a property that would ask the server and wait.
     """
 
     def __init__(
@@ -109,9 +111,14 @@ class OpenAICompatible:
         self.address = read_address(url)
         self.api = api
         self._extra = dict(body or {})
+        self._refused_grammars: set[str] = set()
+        """Sound grammars that the server could not take: each is sent once."""
         self._connection = Connection(
             self.address,
-            ApiKey(os.environ.get("OPENAI_API_KEY") if api_key is None else api_key),
+            ApiKey(
+                os.environ.get("OPENAI_API_KEY") if api_key is None else api_key,
+                (*(headers or {}).values(), self.address.password),
+            ),
             timeout=timeout,
             connect_timeout=connect_timeout,
             max_connections=max_connections,
@@ -155,6 +162,10 @@ class OpenAICompatible:
     @property
     def supports_grammar(self) -> bool:
         return self.capabilities.grammar is not None
+
+    def tool_support(self) -> Support:
+        """Whether tools reach the model and its calls come back as such, as far as is known; spends no generation."""
+        return "no" if self.api == "completions" else self.capabilities.tools
 
     def learn(self, fact: str, value: Any, evidence: str) -> Capabilities:
         """Remember what an answer has shown: a fact of `capabilities.FACTS` with a sentence of evidence."""
@@ -238,7 +249,7 @@ class _Exchange:
         self._known = known
         self._raw = backend.api == "completions" or known.get("template") == "no"
         self._streamed = "stream" not in known.refused
-        self._grammar_refused = False
+        self._sent: list[str] = []
         self._adaptations = 0
         self.reader = self._reader()
 
@@ -248,17 +259,22 @@ class _Exchange:
 
     def body(self) -> dict[str, Any]:
         self.reader = self._reader()
-        known = self._known
+        backend, known = self._backend, self._known
         if self._grammar_refused:
             known = Capabilities(MappingProxyType({**known.findings, "grammar": finding("none", "refused")}))
         build = completion_body if self._raw else chat_body
-        return build(
-            self._request, self._backend._knowledge.model, known, stream=self._streamed, extra=self._backend._extra
-        )
+        body = build(self._request, backend._knowledge.model, known, stream=self._streamed, extra=backend._extra)
+        self._sent = [name for name in body if name in _OPTIONAL and name not in backend._extra]
+        return body
+
+    @property
+    def _grammar_refused(self) -> bool:
+        return self._request.grammar in self._backend._refused_grammars
 
     def _reader(self) -> ChatReader:
         continued = self._raw or continues(self._request, self._known)
-        return ChatReader(self._request, self._backend._connection.error, continued=continued, raw=self._raw)
+        error = partial(self._backend._connection.error, sent_tools=bool(self._request.tools))
+        return ChatReader(self._request, error, continued=continued, raw=self._raw)
 
     def ended(self) -> Iterator[StreamItem]:
         """The end of an answer: the Reply, or another attempt where a stream held nothing."""
@@ -285,7 +301,7 @@ class _Exchange:
             self.open = False
             yield from self.reader.salvage(text)
             return
-        if not self.reader.text.started and self._adapts(error, body):
+        if not self.reader.started and self._adapts(error, body):
             return
         error.partial = self.reader.text.text
         raise error
@@ -300,7 +316,7 @@ class _Exchange:
             self._learn("tools", "no", evidence)
             return False
         if error.reason == "grammar" and self._request.grammar is not None and not self._grammar_refused:
-            self._grammar_refused = True
+            self._backend._refused_grammars.add(self._request.grammar)
             return True
         if error.reason == "prefill" and self._known.prefill is not None:
             self._learn("prefill", "none", evidence)
@@ -309,8 +325,7 @@ class _Exchange:
             self._raw = True
             self._learn("template", "no", evidence)
             return True
-        sent = [name for name in self.body() if name in _OPTIONAL and name not in self._backend._extra]
-        name = refused_parameter(body, sent) if error.reason in ("request", "grammar") else None
+        name = refused_parameter(body, self._sent) if error.reason in ("request", "grammar") else None
         if name is None:
             return False
         if name == "stream":

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from react_text.backends.base import FinishReason, Reply, Request, StreamItem
+from react_text.backends.base import Delta, FinishReason, Reply, Request, StreamItem
 from react_text.backends.chat_template import RAW_STOPS
 from react_text.backends.endpoint_errors import ErrorBody, read_body, read_error
 from react_text.backends.openai import assemble
@@ -62,7 +62,12 @@ class ChatReader:
     @property
     def empty(self) -> bool:
         """Whether the answer held nothing at all."""
-        return not (self._events or self._whole or self._garbage or self.text.started)
+        return not (self._events or self._whole or self._garbage or self.started)
+
+    @property
+    def started(self) -> bool:
+        """Whether anything was handed on."""
+        return self.text.tokens > 0
 
     @property
     def complete(self) -> bool:
@@ -81,6 +86,9 @@ class ChatReader:
                 self.done = True
             elif data:
                 yield from self._data(data)
+        elif line.startswith(":"):
+            # a sign of life: whoever reads may want to stop here
+            yield Delta("", self.text.tokens)
         elif line.startswith("error:"):
             raise self._error(None, read_body(line[6:].strip()))
 
@@ -104,7 +112,7 @@ class ChatReader:
 
     def salvage(self, text: str) -> Iterator[StreamItem]:
         """A Reply of the text that a server wrote into its complaint about it."""
-        if not self.text.started:
+        if not self.started:
             yield from self.text.add(text)
             yield from self.text.flush()
         yield Reply(text, "stop", self._counted(), None if self._raw else {"role": "assistant", "content": text})

@@ -1,10 +1,13 @@
 """The way of one request over HTTP: post it, read the answer as it comes, and ask again in another form if need be.
 
-What the forms are is the exchange's own business; this drives one, synchronously or asynchronously.
+What the forms are is the exchange's own business; this drives one, synchronously or asynchronously. An answer that
+fails before anything of it was handed on is asked for again, with the same back-off as a request that fails.
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Protocol
 
@@ -16,8 +19,12 @@ from react_text.errors import EndpointError
 class Reader(Protocol):
     """Reads one answer line by line.
 
-    `done` once nothing more needs to be read, `complete` where that is because the answer came to its own end.
+    `started` once anything of it was handed on, `done` once nothing more needs to be read, `complete` where that is
+    because the answer came to its own end.
     """
+
+    @property
+    def started(self) -> bool: ...
 
     @property
     def done(self) -> bool: ...
@@ -54,9 +61,12 @@ class Exchange(Protocol):
 
 def drive(connection: Connection, exchange: Exchange) -> Iterator[StreamItem]:
     """All items of an exchange. Closing the iterator closes the connection."""
+    pauses = connection.pauses()
     while exchange.open:
+        answering = False
         try:
             with connection.post(exchange.url, exchange.body()) as lines:
+                answering = True
                 for line in lines:
                     yield from exchange.reader.feed(line)
                     if exchange.reader.done:
@@ -64,6 +74,9 @@ def drive(connection: Connection, exchange: Exchange) -> Iterator[StreamItem]:
                 if exchange.reader.complete:
                     lines.finish()
         except EndpointError as error:
+            if answering and _is_worth_another(error, exchange) and (pause := next(pauses, None)) is not None:
+                time.sleep(pause)
+                continue
             yield from exchange.failed(error)
         else:
             yield from exchange.ended()
@@ -71,9 +84,12 @@ def drive(connection: Connection, exchange: Exchange) -> Iterator[StreamItem]:
 
 async def adrive(connection: Connection, exchange: Exchange) -> AsyncIterator[StreamItem]:
     """The async twin of `drive`. Cancelling the task closes the connection."""
+    pauses = connection.pauses()
     while exchange.open:
+        answering = False
         try:
             async with connection.apost(exchange.url, exchange.body()) as lines:
+                answering = True
                 async for line in lines:
                     for item in exchange.reader.feed(line):
                         yield item
@@ -82,8 +98,15 @@ async def adrive(connection: Connection, exchange: Exchange) -> AsyncIterator[St
                 if exchange.reader.complete:
                     await lines.finish()
         except EndpointError as error:
+            if answering and _is_worth_another(error, exchange) and (pause := next(pauses, None)) is not None:
+                await asyncio.sleep(pause)
+                continue
             for item in exchange.failed(error):
                 yield item
         else:
             for item in exchange.ended():
                 yield item
+
+
+def _is_worth_another(error: EndpointError, exchange: Exchange) -> bool:
+    return error.retryable and not exchange.reader.started

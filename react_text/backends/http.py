@@ -184,6 +184,10 @@ class Connection:
         except _no_answer():
             return None
 
+    def pauses(self) -> Iterator[float]:
+        """Seconds to wait before each further attempt at an answer that broke off at its very beginning."""
+        return RetryPolicy(self.retries, self.backoff, self.address.base).pauses()
+
     def drive(self, questions: Generator[Ask, Answer | None, _Result]) -> _Result:
         """Put the questions of a generator one by one and send it the answers; gives what it returns."""
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from react_text.backends.address import ApiKey, read_address
@@ -20,7 +21,7 @@ from react_text.backends.exchange import adrive, drive
 from react_text.backends.http import Answer, Ask, Connection
 from react_text.backends.knowledge import Knowledge
 from react_text.backends.ollama_events import OllamaReader
-from react_text.capabilities import Capabilities, finding
+from react_text.capabilities import Capabilities, Support, finding
 from react_text.capability_store import CapabilityStore
 from react_text.errors import EndpointError
 from react_text.messages import Message
@@ -84,7 +85,10 @@ class Ollama:
         }
         self._connection = Connection(
             self.address,
-            ApiKey(os.environ.get("OLLAMA_API_KEY") if api_key is None else api_key),
+            ApiKey(
+                os.environ.get("OLLAMA_API_KEY") if api_key is None else api_key,
+                (*(headers or {}).values(), self.address.password),
+            ),
             timeout=timeout,
             connect_timeout=connect_timeout,
             max_connections=max_connections,
@@ -122,6 +126,10 @@ class Ollama:
     @property
     def context_length(self) -> int | None:
         return min(self.num_ctx, self.capabilities.context_length or self.num_ctx)
+
+    def tool_support(self) -> Support:
+        """Whether tools reach the model and its calls come back as such, as far as is known; spends no generation."""
+        return self.capabilities.tools
 
     def learn(self, fact: str, value: Any, evidence: str) -> Capabilities:
         """Remember what an answer has shown: a fact of `capabilities.FACTS` with a sentence of evidence."""
@@ -271,9 +279,14 @@ class _Exchange:
         self._backend = backend
         self._request = request
         self._num_ctx = min(backend.num_ctx, known.context_length or backend.num_ctx)
-        self.reader = OllamaReader(request, backend._connection.error)
+        self.reader = self._reader()
+
+    def _reader(self) -> OllamaReader:
+        error = partial(self._backend._connection.error, sent_tools=bool(self._request.tools))
+        return OllamaReader(self._request, error)
 
     def body(self) -> dict[str, Any]:
+        self.reader = self._reader()
         backend = self._backend
         return native_body(self._request, backend._knowledge.model, self._num_ctx, backend._extra)
 

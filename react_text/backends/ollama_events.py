@@ -28,6 +28,11 @@ class OllamaReader:
         self._events = 0
 
     @property
+    def started(self) -> bool:
+        """Whether anything was handed on."""
+        return self.text.tokens > 0
+
+    @property
     def complete(self) -> bool:
         """Whether the answer came to its own end."""
         return self.done and self.text.ended is None
@@ -85,7 +90,7 @@ class OllamaReader:
 
     def salvage(self, text: str) -> Iterator[StreamItem]:
         """A Reply of the text that the server wrote into its complaint about it."""
-        if not self.text.started:
+        if not self.started:
             yield from self.text.add(text)
             yield from self.text.flush()
         yield Reply(text, "stop", self._counted(), {"role": "assistant", "content": text})

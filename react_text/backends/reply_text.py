@@ -38,11 +38,6 @@ class ReplyText:
         """The whole reply so far, the begun part included."""
         return self._start + "".join(self._said)
 
-    @property
-    def started(self) -> bool:
-        """Whether anything was handed on."""
-        return bool(self._said)
-
     def add(self, piece: str) -> Iterator[Delta]:
         """Take a piece, which counts as a token; "" is one that holds no text, such as a fragment of a call."""
         self.tokens += 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import random
+from collections.abc import Iterator
 from typing import Any
 
 from react_text.errors import EndpointError
@@ -22,6 +24,11 @@ class RetryPolicy:
         self._retries = retries
         self._backoff = backoff
         self._base = base
+
+    def pauses(self) -> Iterator[float]:
+        """The waits between attempts that are not made by tenacity itself."""
+        for attempt in range(self._retries):
+            yield random.uniform(0, min(LONGEST_WAIT, self._backoff * 2**attempt))
 
     def options(self) -> dict[str, Any]:
         import tenacity

@@ -46,6 +46,9 @@ _PROSE_AFTER = re.compile(
     r"It)\b"
     r"[^={}();<>\n]*(?:[.!?:…]|\Z)"
 )
+_DOUBTFUL = frozenset({"unquoted_string", "wrong_closer", "inner_quotes", "missing_closer"})
+"""Repairs that make more text on the line of the object's end a sign that it was read as too short."""
+
 _LANGUAGE_WORD = re.compile(r"json5?:?\s*(?=\{)", re.IGNORECASE)
 _POSITIONAL = re.compile(r"(\"[^\"\n]*\"|'[^'\n]*')\s*,")
 _CODE = re.compile(r"[=(){};]|^\s*(?:#|//|SELECT|def|import|for|while|if)\b", re.IGNORECASE | re.MULTILINE)
@@ -137,6 +140,10 @@ def _object(text: str, tool: Tool | None, known: ValueRead | None = None) -> Arg
                 return ArgumentsRead(None, repairs, "ambiguous_arguments")
             repairs += (_note("duplicate_dropped", following),)
             trimmed = following[other.end :].strip()
+    beside = text[read.end :].split("\n", 1)[0].lstrip("}])\"' \t").strip("`;. \t\r")
+    doubtful = beside and any(repair.name in _DOUBTFUL for repair in read.repairs)
+    if doubtful or trimmed[:1] in (",", ":", "="):
+        return ArgumentsRead(None, repairs, "ambiguous_arguments")
     if trimmed.strip("`; \n"):
         repairs += (_note("trailing_text", trimmed),)
     return ArgumentsRead(read.value, repairs, closed=read.closed)

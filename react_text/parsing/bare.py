@@ -50,6 +50,7 @@ def read_bare_object(text: str, match: re.Match[str], scan: Scan, names: Names) 
             )
         return match.end()
     if calls is None:
+        scan.talk = scan.talk or _is_data(read.value, names)
         return max(read.end, match.end())
     if not all(names.offered(call.name) or _is_final(call.name) for call in calls):
         alone = scan.fence is None and only(LISTS, text, since, start) and only(NOTHING, text, read.end, len(text))
@@ -70,6 +71,14 @@ def read_bare_object(text: str, match: re.Match[str], scan: Scan, names: Names) 
     cut = read.list_open(inside=False) or LIST_CUT.match(text, read.end) is not None
     calls = [replace(call, cut=cut, open=read.open, edits=read.edits + call.edits) for call in calls]
     return accept(Body(tuple(calls), read.end), start, "json", scan)
+
+
+def _is_data(value: object, names: Names) -> bool:
+    """Whether an object that is no call has a name all the same, and it is no tool's."""
+    if not isinstance(value, dict):
+        return False
+    written = [value[key] for key in NAME_KEYS if isinstance(value.get(key), str)]
+    return bool(written) and not any(names.offered(name) for name in written)
 
 
 def _meant(text: str, start: int, end: int, since: int, scan: Scan) -> bool:

@@ -38,11 +38,15 @@ CALL_OPENERS = "|".join("(?:" + opener.replace("?P<name>", "?:") + ")" for opene
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Calls read from `[start, end)`; `calls` is empty when nothing readable stood there."""
+    """Calls read up to `end`; `calls` is empty when nothing readable stood there.
+
+    `loose` says that the arguments are any text at all, so that only the place can tell a call from talk.
+    """
 
     calls: tuple[WrittenCall, ...]
     end: int
     readable: bool = True
+    loose: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +224,13 @@ def read_named(text: str, start: int, name: str, family: Family, offered: Offere
     at = lead_in.end() if lead_in else start
     if family.form == "braces":
         return _read_braces(text, at, name)
+    # `<tool_call> and </tool_call>` in a sentence: an unknown word among blanks is no name
+    if text.startswith("</", at) and not offered(name) and text[at - 1] == " ":
+        return None
     if text[at : at + 1] == "{" or LIST_OF_OBJECTS.match(text, at):
         return _read_object(text, at, name)
+    if text.startswith("/>", start - 2):
+        return Body((WrittenCall(name, {}),), _after(text, start))
     if at >= len(text):
         whole = text[start - 1] == ">" or family.name == "glm"
         return Body((WrittenCall(name, {}, open=True, cut=not (whole and offered(name))),), at)
@@ -238,7 +247,7 @@ def read_named(text: str, start: int, name: str, family: Family, offered: Offere
     closed = closes.search(text, start) if closes is not None else None
     end = closed.start() if closed is not None else len(text)
     call = WrittenCall(name, text[start:end].strip(), cut=closed is None and not ended)
-    return Body((call,), _after(text, closed.end()) if closed else end)
+    return Body((call,), _after(text, closed.end()) if closed else end, loose=family.name != "harmony")
 
 
 def _after(text: str, at: int) -> int:
@@ -289,19 +298,23 @@ def _read_marked(text: str, start: int, name: str, family: Family, closes: re.Pa
     limit = _child_limit(text, start, closes) if child else len(text)
     arguments: dict[str, Any] = {}
     edits: tuple[Repair, ...] = ()
+    stray = False
     at = start
     while True:
         mark = own.search(text, at, limit)
         end = stop.search(text, at, mark.start() if mark else limit)
-        if not arguments and (mark or end) and text[at : (end or mark).start()].strip(" \t\r\n:-"):  # type: ignore[union-attr]
-            return None
+        edge = end or mark
+        if not arguments and edge is not None and text[at : edge.start()].strip(" \t\r\n:-"):
+            if end is not None or mark is None or mark["next"]:
+                return None
+            stray = True
         if end is not None or mark is None or mark["next"]:
             closed = end is not None and closes is not None and closes.match(text, end.start())
             finish = end.end() if end and closed else end.start() if end else mark.start() if mark else limit
             if mark is None and end is None and text[at:limit].strip() and not arguments:
                 return None
             call = WrittenCall(name, arguments, texts=True, open=end is None and limit == len(text), edits=edits)
-            return Body((call,), _after(text, finish))
+            return Body((call,), _after(text, finish), loose=stray)
         key = mark["key"]
         if child and key in WRAPPER_TAGS:
             at = mark.end()

@@ -84,6 +84,8 @@ def ends_inside(text: str, offered: Offered, starts_offered: Offered) -> bool:
     """
     if MARKS_ONLY.fullmatch(text):
         return bool(text.strip())
+    if len(text) < 200 and text.strip() and offered(text.strip(" \t\r\n:`")):
+        return True
     end = text[-240:]
     if text.count("```") % 2 and (opened := OPEN_FENCE.search(end)):
         word = opened["word"]

@@ -16,8 +16,9 @@ Form: TypeAlias = Literal["any", "braces"]
 WORD = r"[A-Za-z_][\w.:/-]{0,127}"
 NAME = rf"(?P<name>{WORD})"
 PREFIX = r"(?:[|｜]DSML[|｜]|[A-Za-z][\w-]{0,20}:)?"
+ATTRIBUTES = r"(?:\s+(?!name\b)[\w-]{1,20}\s*=\s*[\"'][^\"'<>]{0,80}[\"']){0,3}"
 KEY_OF_MARK = r"[\"']?(?P<key>[^<>=\"'\s]{1,120})[\"']?(?:[ \t][^<>\n]*)?(?:[>=]|(?=\n))"
-PARAMETER = rf"<{PREFIX}(?:parameter|param|argument|arg)(?:\s+name)?\s*=\s*{KEY_OF_MARK}"
+PARAMETER = rf"<{PREFIX}(?:parameter|param|argument|arg)(?:{ATTRIBUTES}\s+name)?\s*=\s*{KEY_OF_MARK}"
 PARAMETER_END = rf"</{PREFIX}(?:parameter|param|argument|arg)\s*>"
 CHILD = r"<(?P<key>[A-Za-z_][\w-]{0,80})>"
 BAR, GAP = "[|｜]", "[▁_]"
@@ -85,7 +86,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     Family(
         "invoke",
-        call=rf"<{PREFIX}(?:invoke|function|function_call|tool_call|tool_use|tool|call)\s+name\s*=\s*[\"']?{NAME}[\"']?"
+        call=rf"<{PREFIX}(?:invoke|function|function_call|tool_call|tool_use|tool|call){ATTRIBUTES}\s+name\s*=\s*[\"']?{NAME}[\"']?"
         r"(?:\s+(?:parameters|arguments|args)\s*=\s*[\"']?(?=\{)|[^<>{]*>)",
         closes=rf"</{PREFIX}(?:invoke|function|function_call|tool_call|tool_use|tool|call)\s*>",
         key=PARAMETER,

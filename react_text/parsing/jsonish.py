@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from react_text.messages import Repair
-from react_text.parsing.scalars import NUMBER, read_float, read_scalar
-from react_text.parsing.strings import CLOSERS, END_MARK, SEPARATORS, Place, read_string
+from react_text.parsing.scalars import read_float, read_scalar
+from react_text.parsing.strings import CLOSERS, END_MARK, SEPARATORS, Place, closes, read_string
 
 MAX_DEPTH = 64
 """Brackets within brackets that are still read; deeper text is unreadable."""
@@ -94,7 +94,7 @@ _CUT_KEY = re.compile(r"[\w$.\- ]*\Z")
 _COLON = re.compile(r"=>|[:=：]")
 _BARE = re.compile(r"[^,;，{}\[\]()\"`\n\r<“”]+")
 _COMMENT = re.compile(r"\s(?://|#|/\*)")
-_NOT_ONE_WORD = re.compile(r"[:=：](?!//)|(?<!\w)'|'(?!\w)")
+_NOT_ONE_WORD = re.compile(r"[:=：](?!//)|\\|(?<!\w)'|'(?!\w)")
 _AFTER_COMMA = re.compile(
     r"""\s*(?:(?:"[^"\n]{0,80}"|'[^'\n]{0,80}'|[^\W\d][\w$.\- ]{0,63}?)\s*(?:=>|[:=：])|[}\])]|\Z)"""
 )
@@ -102,7 +102,6 @@ _PREFIXED = re.compile(r"[rRuUbB](?=[\"'])")
 _LABEL = re.compile(
     r"[#>*_ \t]{0,6}(?:Observation|Thought|Action(?: Input)?|Final Answer|Question|Human|User)\W{0,4}[:：]"
 )
-_STOP_PIECE = re.compile(r"Obs(?:e(?:r(?:v(?:a(?:t(?:i(?:on?)?)?)?)?)?)?)?\s*\Z")
 _CLOSER_OF = {"{": "}", "[": "]", "(": ")"}
 
 
@@ -130,6 +129,7 @@ class _Reader:
         "stack",
         "start",
         "text",
+        "words_end",
     )
 
     def __init__(self, text: str, start: int, end: int) -> None:
@@ -140,6 +140,7 @@ class _Reader:
         self.root: Any = None
         self.complete = self.closed = True
         self.line_start = False
+        self.words_end = -1
 
     def read(self) -> ValueRead:
         readable = self._value("item")
@@ -180,17 +181,14 @@ class _Reader:
         if frame.separated or frame.key is not None:
             return False
         return END_MARK.match(self.text, self.position) is not None or (
-            self.line_start
-            and (
-                _LABEL.match(self.text, self.position, self.end)
-                or _STOP_PIECE.match(self.text, self.position, self.end)
-            )
-            is not None
+            self.line_start and _LABEL.match(self.text, self.position, self.end) is not None
         )
 
     def _supply_closers(self) -> bool:
         frame = self.stack[-1]
         if frame.key is not None or (frame.separated and self.position >= self.end):
+            self.complete = False
+        if self.words_end == self.position:
             self.complete = False
         self.closed = False
         self._note(
@@ -388,7 +386,7 @@ class _Reader:
             if self.position >= self.end or place != "member" or self.text[self.position] not in SEPARATORS:
                 break
             after = self.position + 1
-            if (piece == start and NUMBER.fullmatch(self.text, start, self.position)) or _AFTER_COMMA.match(
+            if (piece == start and read_scalar(self.text[start : self.position].strip())) or _AFTER_COMMA.match(
                 self.text, after, self.end
             ):
                 break
@@ -396,15 +394,26 @@ class _Reader:
         written = self.text[start : self.position].rstrip()
         scalar = read_scalar(written)
         stop = self.text[self.position] if self.position < self.end else ""
+        if scalar is None and stop == '"' and closes(self.text, self.position, self.end, place, self.openers, False):
+            self._note("unquoted_string", start, self.position + 1, f'"{written[:SNIPPET]}"')
+            self.position += 1
+            return bool(written) and not _NOT_ONE_WORD.search(written) and self._add(written)
         if stop and stop in '{[("`“”' and (scalar is None or stop not in '"“'):
             return False
-        if scalar is None and (not written or _NOT_ONE_WORD.search(written)):
+        if scalar is None and (not written or _NOT_ONE_WORD.search(written) or _are_scalars(written)):
             return False
         if self.position >= self.end and self.text[self.end - 1] == written[-1] and self.stack:
             self.complete = self.closed = False
         if scalar is None:
             self._note("unquoted_string", start, self.position, json.dumps(written[:SNIPPET], ensure_ascii=False))
+            self.words_end = self.position
             return self._add(written)
         if scalar.repair:
             self._note(scalar.repair, start, self.position, json.dumps(scalar.value))
         return self._add(scalar.value)
+
+
+def _are_scalars(written: str) -> bool:
+    """Whether words without quotes are numbers and literals whose commas are missing."""
+    words = written[:400].split()
+    return len(words) > 1 and all(read_scalar(word) is not None for word in words)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from react_text.parsing.names import one_edit
+
 Kind: TypeAlias = Literal["thought", "action", "input", "observation", "final", "role", "assistant"]
 
 PUBLISHED: dict[str, Kind] = {
@@ -187,6 +189,9 @@ def _spellings() -> dict[str, Spelling]:
 
 
 SPELLINGS = _spellings()
+_LONG: dict[str, Kind] = {
+    words.replace(" ", "").casefold(): kind for words, kind in PUBLISHED.items() if len(words) > 6
+}
 
 
 @dataclass(slots=True)
@@ -232,7 +237,7 @@ _LINE = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 _INLINE = re.compile(
-    r"(?<![\w\"'“”‘’`(*_\[<{/\n#])"
+    r"(?<![\w'“‘’`(*_\[<{/\n#])"
     r"(Action[ _]?Input|Tool[ _]?Input|ACTION[ _]INPUT|Action|ACTION|Tool|Observation|OBSERVATION|"
     r"Thought|THOUGHT|Final ?Answer|FINAL ANSWER|Input)(?: ?\d{1,3})?[ \t]?[:：](?![:/])"
 )
@@ -260,10 +265,11 @@ def find_labels(text: str) -> Iterator[Label]:
             ):
                 yield Label(published, start, candidate.end(), candidate[0][:-1])
                 continue
-            if _plain_words(candidate[0][:-1].split("(", 1)[0].strip(_FRAME)) not in SPELLINGS:
+            words = _plain_words(candidate[0][:-1].split("(", 1)[0].strip(_FRAME))
+            if words not in SPELLINGS and not _is_near(words):
                 continue
         match = _LINE.match(text, start, min(len(text), start + 120))
-        spelling = SPELLINGS.get(_plain_words(match["words"])) if match else None
+        spelling = _spelling(_plain_words(match["words"])) if match else None
         if match is None or spelling is None:
             continue
         heading, marks = match["heading"], match["mark"] or ""
@@ -282,6 +288,20 @@ def find_labels(text: str) -> Iterator[Label]:
             indent=len(match["indent"]),
             bold=bool(marks) and not match["mark_in"] and not match["mark_out"],
         )
+
+
+def _spelling(words: str) -> Spelling | None:
+    """What label words mean, also with one typing error in a long published one."""
+    known = SPELLINGS.get(words)
+    if known is None and _is_near(words):
+        letters = words.replace(" ", "")
+        return next(Spelling(kind, "label_spelling") for near, kind in _LONG.items() if one_edit(letters, near))
+    return known
+
+
+def _is_near(words: str) -> bool:
+    letters = words.replace(" ", "")
+    return 6 <= len(letters) <= 12 and any(one_edit(letters, near) for near in _LONG)
 
 
 def _plain_words(words: str) -> str:

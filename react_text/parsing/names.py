@@ -31,7 +31,7 @@ _NO_TOOL = re.compile(
     r"(?:[\s_-]+(?:tools?|actions?|input|further|more|need(?:ed)?|required|necessary|is|at all|available|"
     r"applicable|of the|"
     r"for now|this time|function|calls?|to (?:use|call|take)(?: a| any)?))*"
-    r"(?:\s*\([^()]{0,120}\)|\s*[,;.:–-]\s[^\n]{0,160})?",
+    r"(?:\s*\([^()]{0,120}\)|\s*[,;.:–-]\s(?!\d)[^\n]{0,160})?",
     re.IGNORECASE,
 )
 _ANSWERS = frozenset({"finalanswer", "finish"})
@@ -64,7 +64,8 @@ def is_no_tool(written: str) -> bool:
 
 def is_answer(written: str) -> bool:
     """Whether the action line is a way to spell the final answer (`Final Answer`, `final_answer`, `Finish`)."""
-    return len(written) <= LONGEST_NAME and plain(written) in _ANSWERS
+    name = plain(written[: LONGEST_NAME + 1])
+    return name in _ANSWERS or one_edit(name, "finalanswer")
 
 
 def is_echo(written: str) -> bool:

@@ -16,7 +16,7 @@ from react_text.parsing.echoes import echoed_answer, echoed_blob
 from react_text.parsing.hints import fault
 from react_text.parsing.jsonish import SNIPPET, read_value
 from react_text.parsing.labels import header_end, is_label_piece
-from react_text.parsing.names import is_answer, resolve_name
+from react_text.parsing.names import is_answer, plain, resolve_name
 from react_text.parsing.native import read_native
 from react_text.parsing.reasoning import Reasoning, at_line_start, find_reasoning
 from react_text.parsing.sections import Division, Section, divide
@@ -28,6 +28,8 @@ from react_text.tools import Tool, as_tools
 _BLANKS = re.compile(r"\s*")
 _NATIVE_MARK = re.compile(r"<\|?/?[\w｜:]*tool|<function|<invoke|<｜|<\|python|\[TOOL|<\|channel|<\|start\|>")
 _NO_TOOL_NEEDED = re.compile(r"\bneed to use a tool\?\s*\**(?:No\b[^\n]{0,200}(?:\n|\Z)|Yes\b\W*\Z)", re.IGNORECASE)
+_TOKENS_BEFORE = re.compile(r"\A(?:\s*<\|[^|<>\n]{1,40}\|>(?:assistant\b)?)+")
+_CALL_MARK = re.compile(r"<\|?tool_?calls?|<function[=_]|<invoke\b|<｜tool|\[TOOL_CALLS\]")
 _TEMPLATE_NAME = re.compile(r"\$(?:JSON_BLOB|TOOL_NAME|INPUT)\b")
 _REPEATED = re.compile(r"(.{1,60}?)\1{7,}\Z", re.DOTALL)
 _LINE_OBJECT = re.compile(r"^[ \t]*(?:```\w*\s*)?\{", re.MULTILINE)
@@ -84,7 +86,8 @@ class _Reading:
     """One text on its way to a turn: what is shared by the ways to read it."""
 
     def __init__(self, text: str, tools: Sequence[Tool], cut: bool, loose: bool) -> None:
-        self.text, self.tools, self.cut, self.loose = text, tools, cut, loose
+        self.text = self.original = text
+        self.tools, self.cut, self.loose = tools, cut, loose
         self.repairs: list[Repair] = []
         self.thought: str | None = None
 
@@ -108,8 +111,8 @@ class _Reading:
             if _TEMPLATE_NAME.search(self.text, start, end):
                 return self._none(fault("template_echo", self.tools))
         if not labelled or self._native_first(division):
-            native = read_native(self.text, tuple(self.tools), finish_reason=finish_reason)
-            if native is not None and not self._labels_first(native, division, labelled):
+            native = read_native(self.original, tuple(self.tools), finish_reason=finish_reason)
+            if native is not None and self._takes(native, division, labelled):
                 return native
         turn = self._labelled(division, reasoning) if labelled else self._unlabelled(division, reasoning)
         if reasoning.inside and not reasoning.closed and not self._ends_the_block(turn, division):
@@ -168,9 +171,27 @@ class _Reading:
                 return False
         return False
 
-    def _labels_first(self, native: Turn, division: Division, labelled: bool) -> bool:
-        """Whether a native reading is given up for the labels in the text."""
-        return labelled and native.kind != "action"
+    def _takes(self, native: Turn, division: Division, labelled: bool) -> bool:
+        """Whether a native reading stands: a call always, an answer only where nothing speaks for a step."""
+        if native.kind == "action" or (native.kind == "none" and not labelled):
+            return True
+        if labelled or any(section.kind == "thought" for section in division.sections):
+            return False
+        section = division.sections[-1]
+        body = self.text[section.start : section.end].strip()
+        return _CALL_MARK.match(body) is None and not self._is_step(body)
+
+    def _is_step(self, body: str) -> bool:
+        """Whether a whole text is a JSON object that holds a step for an offered tool, or half of one."""
+        if body[:1] in "`~":
+            body = body[fence_body(body, 0) :].strip()
+        if body[:1] != "{":
+            return False
+        envelope = read_envelope(body, self.tools)
+        if envelope is not None and resolve_name(envelope.name, self.tools).tool is not None:
+            return True
+        value = read_value(body).value
+        return isinstance(value, dict) and any(plain(key) in ("actioninput", "toolinput") for key in value)
 
     def _ends_the_block(self, turn: Turn, division: Division) -> bool:
         last = division.sections[-1]
@@ -191,8 +212,10 @@ class _Reading:
                     thoughts.append(self.text[section.start : section.end].strip())
                 continue
             if section.kind == "input":
-                if calls or no_tool:
+                if no_tool:
                     continue
+                if calls:
+                    return self._none(fault("missing_action", self.tools), thoughts)
                 return self._envelope(section, thoughts) or self._none(fault("missing_action", self.tools), thoughts)
             if section.kind == "final":
                 if calls:
@@ -305,7 +328,7 @@ class _Reading:
             body = body[fence_body(body, 0) :].strip()
         if body[:1] != "{":
             return None
-        envelope = read_envelope(body)
+        envelope = read_envelope(body, self.tools)
         if envelope is None:
             return None
         step = read_step(body, Section("action", None, 0, len(body)), None, self.tools, last=False, loose=self.loose)
@@ -349,7 +372,7 @@ class _Reading:
             return self._after_decision(division) or self._thought_only(division)
         if reasoning.inside:
             return self._none(fault("no_action" if reasoning.closed else "truncated", self.tools))
-        answer = self.text[last.start : last.end].strip()
+        answer = _TOKENS_BEFORE.sub("", self.text[last.start : last.end]).strip()
         if last.kind == "role":
             return self._none(fault("no_action", self.tools))
         return self._implicit(answer, division)
@@ -387,7 +410,7 @@ class _Reading:
         fence = answer.find("```")
         if fence >= 0 and echoed_blob(answer[fence_body(answer, fence) :].split("```")[0].strip()):
             return self._none(fault("template_echo", self.tools))
-        if self._names_a_tool(answer):
+        if self._names_a_tool(answer) or _CALL_MARK.match(answer):
             return self._none(fault("unlabelled_intent", self.tools), [answer])
         if division.stop:
             self._layout(division)
@@ -407,7 +430,7 @@ class _Reading:
         if answer[:1] == "{":
             value = read_value(answer).value
             if isinstance(value, dict):
-                return any(resolve_name(name, self.tools).tool for name in step_names(value))
+                return self._is_step(answer) or any(resolve_name(name, self.tools).tool for name in step_names(value))
         return any(
             tool.name in answer and re.search(rf"(?<![\w.-]){re.escape(tool.name)}(?![\w-])", answer)
             for tool in self.tools

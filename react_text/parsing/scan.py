@@ -58,6 +58,7 @@ OFFERED_KINDS = frozenset(f"f{index}" for index, family in enumerate(FAMILIES) i
 MOST_CALLS = 128
 """More calls than this in one turn are a model that cannot stop."""
 THINK_END = re.compile(THINK_CLOSE)
+OPENING_TAG = re.compile(r"\s*<[\w:]{1,30}>\s*")
 BLANK_END = re.compile(r"\s*\Z")
 FENCE_END = re.compile(r"\n[ \t]*```")
 CALLISH = re.compile(
@@ -202,9 +203,9 @@ def _read(text: str, match: re.Match[str], scan: Scan, names: Names, *, ended: b
         return match.end()
     since = scan.calls[-1].end if scan.calls else 0
     stands = "call" if scan.fence is not None else standing(text, match.start(), body.end, since=since)
-    if stands == "talk":
+    if stands == "talk" or (body.loose and OPENING_TAG.sub("", line_before(text, match.start(), since))):
         scan.talk = scan.talk or bool(body.calls)
-        return body.end
+        return body.end if stands == "talk" else match.end()
     if stands == "doubt":
         scan.fault = in_sentence()
         return body.end

@@ -55,6 +55,7 @@ class Division:
 _BLANKS = re.compile(r"\s*")
 _FENCE_LINE = re.compile(r"^[ \t]{0,8}(`{3,}|~{3,})", re.MULTILINE)
 _THINK = re.compile(r"<(think|thinking)>", re.IGNORECASE)
+_OBSERVATION = re.compile(r"^[ \t]*(?:Observation|OBSERVATION)(?=[ \t]+[\"'\w{\[(])", re.MULTILINE)
 _STOP_PIECE = re.compile(
     r"\n[ \t]*(?:\*{0,2}|#{0,4} ?)Obs(?:e(?:r(?:v(?:a(?:t(?:i(?:o(?:n)?)?)?)?)?)?)?)?[ \t]*:?\s*\Z"
 )
@@ -68,6 +69,7 @@ _TALK = re.compile(
 _PROMPT_TEXT = re.compile(
     r"begin!?$|invalid (?:format|or incomplete)\b|could not parse\b|error:|previous conversation", re.IGNORECASE
 )
+_HEADER_WORDS = re.compile(r"<\|[^|<>\n]{1,40}\|>|\b(?:assistant|model)\b")
 _CALL_BRACKET = re.compile(r"[^\n(\[{]{1,120}([(\[{])")
 
 
@@ -84,6 +86,7 @@ class _Divider:
         self.passed = 0
 
     def divide(self) -> Division:
+        self._skip_object()
         for at, what in self._marks():
             if at >= self.end:
                 break
@@ -98,11 +101,23 @@ class _Divider:
                     return self._ended(at, stop or "next_turn")
             elif what == "fence":
                 self._fence(at, current)
+            elif what == "observation":
+                if current.kind in ("action", "input"):
+                    return self._ended(at, "observation")
             elif what == "think":
                 self._think(at, current)
             elif self._is_token(at, what, current):
                 return self._ended(at, "chat_token")
         return self._ended(self.end, "")
+
+    def _skip_object(self) -> None:
+        """Move past a JSON object that the text begins with: label words inside it are data."""
+        blanks = _BLANKS.match(self.text, self.position, self.end)
+        at = blanks.end() if blanks else self.position
+        if self.text.startswith("{", at):
+            read = read_value(self.text, at)
+            if isinstance(read.value, dict) and read.value and read.complete and read.closed:
+                self.position = min(read.end, self.end)
 
     def _marks(self) -> Iterator[tuple[int, Label | str]]:
         """Everything that may divide the text, by offset."""
@@ -113,6 +128,8 @@ class _Divider:
         if "<" in text or "[" in text:
             others.append((match.start(), 2, match.group()) for match in CHAT_TOKEN.finditer(text))
             others.append((match.start(), 3, "think") for match in _THINK.finditer(text))
+        if "bservation" in text or "BSERV" in text:
+            others.append((match.start(), 4, "observation") for match in _OBSERVATION.finditer(text))
         if "```" in text or "~~~" in text:
             others.append((match.start(), -1, "fence") for match in _FENCE_LINE.finditer(text))
         for at, _, what in heapq.merge(lines, inline, *others, key=_by_offset):
@@ -156,7 +173,7 @@ class _Divider:
             return "observation" if self.stepped or not label.inline else ""
         if kind in ("role", "assistant"):
             return self._role(label, current)
-        if kind == "input" and current.kind == "input":
+        if kind == "input" and current.kind == "input" and not self._is_other_input(label, current):
             return ""
         if kind == "final" and current.kind == "action" and not self.text[current.start : label.start].strip():
             self.sections.pop()
@@ -171,6 +188,19 @@ class _Divider:
             label,
         )
         return ""
+
+    def _is_other_input(self, label: Label, current: Section) -> bool:
+        """Whether a second input follows a complete one, so that the action between them was lost."""
+        if label.inline or label.short or current.value_end < 0 or label.start < current.value_end:
+            return False
+        size = current.value_end - current.value_start
+        start = (
+            label.end + len(self.text[label.end : label.end + 40]) - len(self.text[label.end : label.end + 40].lstrip())
+        )
+        return (
+            current.value_start >= 0
+            and self.text[start : start + size] != self.text[current.value_start : current.value_end]
+        )
 
     def _role(self, label: Label, current: Section) -> str:
         """Another role begins to speak: before any step it is an echo of the prompt, after one the turn is over."""
@@ -283,7 +313,8 @@ class _Divider:
         before, after = self.text[at - 1 : at], self.text[at + len(token) : at + len(token) + 1]
         if before and before in "`\"'“" and after and after in "`\"'”":
             return False
-        return bool(self.text[self.sections[0].start : at].strip())
+        spoken = self.text[self.sections[0].start : at]
+        return len(spoken) > 200 or bool(_HEADER_WORDS.sub("", spoken).strip())
 
     def _skip_value(self, section: Section, start: int) -> None:
         """Move past the value that an input begins with, so that label words inside it count for nothing."""

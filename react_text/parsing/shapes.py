@@ -47,7 +47,18 @@ ARGUMENT_KEYS = (
     "parameter",
 )
 LIST_KEYS = ("tool_calls", "toolCalls", "tool_uses", "function_calls", "calls")
-WRAPPER_KEYS = ("function", "tool_call", "function_call", "functionCall", "toolCall", "tool_use", "action", "tool")
+WRAPPER_KEYS = (
+    "function",
+    "tool_call",
+    "function_call",
+    "functionCall",
+    "toolCall",
+    "tool_use",
+    "action",
+    "tool",
+    "command",
+    "call",
+)
 CALL_TYPES = ("function", "function_call", "tool_call", "tool_use")
 
 Offered: TypeAlias = Callable[[str], bool]

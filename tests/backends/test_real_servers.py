@@ -238,10 +238,12 @@ def broken(status: int, **headers: str) -> Callable[[Wire], None]:
         [broken(500)],
         [broken(429, Retry_After="0")],
         [broken(503), lambda wire: wire.drop()],
+        [lambda wire: wire.stream([], cut=True), lambda wire: wire.stream(["data: {"], cut=True)],
+        [lambda wire: wire.stream(['data: {"error": {"message": "Provider returned error", "code": 502}}\n\n'])],
         [lambda wire: wire.stream([])],
         [lambda wire: wire.stream([": waiting\n\n", "\n"])],
     ],
-    ids=["byte by byte", "500", "429", "503 and a drop", "empty", "comments"],
+    ids=["byte by byte", "500", "429", "503 and a drop", "cut at once", "502 inside", "empty", "comments"],
 )
 def test_nothing_is_lost_through_faults_that_pass(
     llama_server: dict[str, str], store: CapabilityStore, standin: Start, faults: list[Any]
@@ -255,7 +257,7 @@ def test_nothing_is_lost_through_faults_that_pass(
     assert (got.text, got.finish_reason) == (expected.text, expected.finish_reason)
 
 
-@pytest.mark.parametrize("size", [0, 10, 900])
+@pytest.mark.parametrize("size", [900, 1500])
 def test_a_stream_cut_on_the_way_is_a_clear_error_and_never_half_a_reply(
     llama_server: dict[str, str], store: CapabilityStore, standin: Start, size: int
 ) -> None:
