@@ -97,7 +97,7 @@ class Agent:
                 "text": TextMode(
                     chosen, offered, self._opening(chosen, offered, instructions), self._grammars(chosen, offered)
                 ),
-                "structured": StructuredMode(chosen, offered, instructions),
+                "structured": StructuredMode(chosen, offered, instructions, self._pairs_by_position()),
             },
             switch=start(mode, self._support(mode)),
             limits=Limits(max_steps, max_tokens, token_budget, time_budget),
@@ -138,9 +138,11 @@ class Agent:
                     sent = _in_order(item.calls, ran, asked)
                     yield from _observed(item, sent)
             else:
-                yield item
                 if isinstance(item, Finished):
+                    self._learn(item.result)
+                    yield item
                     return
+                yield item
             item = loop.send(sent)
 
     async def astream(self, question: str) -> AsyncIterator[Event]:
@@ -166,9 +168,11 @@ class Agent:
                     for event in _observed(item, sent):
                         yield event
             else:
-                yield item
                 if isinstance(item, Finished):
+                    self._learn(item.result)
+                    yield item
                     return
+                yield item
             item = loop.send(sent)
 
     def cancel(self) -> None:
@@ -232,6 +236,23 @@ class Agent:
         find_out = getattr(self.backend, "tool_support", None)
         support: Support = find_out() if find_out is not None and mode == "auto" else "unknown"
         return support
+
+    def _pairs_by_position(self) -> bool:
+        """Whether a probe saw this model take results by their place instead of by their id."""
+        capabilities = getattr(self.backend, "capabilities", None)
+        probed = capabilities.get("probe") if capabilities is not None else None
+        return isinstance(probed, Mapping) and probed.get("pairing", {}).get("structured") == "position"
+
+    def _learn(self, result: Result) -> None:
+        """Remember a move to text for good, so that the next run starts there."""
+        learn = getattr(self.backend, "learn", None)
+        if (
+            learn is not None
+            and result.mode_changes
+            and result.mode == "text"
+            and result.stop_reason != "backend_error"
+        ):
+            learn("tools", "no", result.mode_changes[-1])
 
     def _opening(self, dialect: Dialect, tools: tuple[Tool, ...], instructions: str) -> list[Entry]:
         """The longest opening that leaves room for the conversation."""

@@ -176,12 +176,14 @@ class _Run:
         yield StepStarted(number)
         while True:
             request = yield from self.fitted(self.request(answer_only), number)
-            sent = yield Generate(request, number, self.seconds_left())
+            left = self.seconds_left()
+            sent = yield Generate(replace(request, seconds=left), number, left)
             if isinstance(sent, Generated):
                 break
             assert isinstance(sent, Failed)
             changed = after_error(self.switch, str(sent.error), getattr(sent.error, "status", None))
             if changed is None:
+                self.check_budgets()
                 raise _Stop("backend_error", str(sent.error))
             yield from self.change_to(changed, number)
         reply, mode = sent.reply, self.mode

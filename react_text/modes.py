@@ -63,11 +63,15 @@ class TextMode:
 
 @dataclass(frozen=True)
 class StructuredMode:
-    """Tools through an endpoint's own `tool_calls`; what arrives as text instead is read all the same."""
+    """Tools through an endpoint's own `tool_calls`; what arrives as text instead is read all the same.
+
+    `one_call_a_turn` is for a model that is known to pair results by position instead of by id.
+    """
 
     dialect: Dialect
     tools: tuple[Tool, ...]
     instructions: str = ""
+    one_call_a_turn: bool = False
     name: ModeName = "structured"
 
     def messages(self, history: Sequence[Entry]) -> list[Message]:
@@ -85,6 +89,7 @@ class StructuredMode:
             sampling=sampling,
             tools=tuple(tool.to_dict() for tool in self.tools),
             tool_choice="none" if answer_only else None,
+            parallel_tool_calls=False if self.one_call_a_turn else None,
         )
 
     def read(self, reply: Reply) -> Turn:

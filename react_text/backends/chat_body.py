@@ -41,6 +41,8 @@ def chat_body(
         body["tools"] = list(request.tools)
         if request.tool_choice is not None:
             body["tool_choice"] = request.tool_choice
+        if request.parallel_tool_calls is not None:
+            body["parallel_tool_calls"] = request.parallel_tool_calls
     elif request.grammar is not None and known.grammar is not None:
         grammar = request.grammar
         if request.reply_start and not continues(request, known):

@@ -37,6 +37,7 @@ _OPTIONAL = frozenset(
         "stream_options",
         "max_tokens",
         "temperature",
+        "parallel_tool_calls",
         "top_p",
         "top_k",
         "min_p",
@@ -252,6 +253,10 @@ class _Exchange:
         self._sent: list[str] = []
         self._adaptations = 0
         self.reader = self._reader()
+
+    @property
+    def seconds(self) -> float | None:
+        return self._request.seconds
 
     @property
     def url(self) -> str:

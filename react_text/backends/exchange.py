@@ -41,6 +41,11 @@ class Exchange(Protocol):
     open: bool
 
     @property
+    def seconds(self) -> float | None:
+        """How long the endpoint may be waited for."""
+        ...
+
+    @property
     def url(self) -> str: ...
 
     @property
@@ -61,11 +66,11 @@ class Exchange(Protocol):
 
 def drive(connection: Connection, exchange: Exchange) -> Iterator[StreamItem]:
     """All items of an exchange. Closing the iterator closes the connection."""
-    pauses = connection.pauses()
+    pauses, deadline = connection.pauses(), _deadline(exchange)
     while exchange.open:
         answering = False
         try:
-            with connection.post(exchange.url, exchange.body()) as lines:
+            with connection.post(exchange.url, exchange.body(), deadline) as lines:
                 answering = True
                 for line in lines:
                     yield from exchange.reader.feed(line)
@@ -84,11 +89,11 @@ def drive(connection: Connection, exchange: Exchange) -> Iterator[StreamItem]:
 
 async def adrive(connection: Connection, exchange: Exchange) -> AsyncIterator[StreamItem]:
     """The async twin of `drive`. Cancelling the task closes the connection."""
-    pauses = connection.pauses()
+    pauses, deadline = connection.pauses(), _deadline(exchange)
     while exchange.open:
         answering = False
         try:
-            async with connection.apost(exchange.url, exchange.body()) as lines:
+            async with connection.apost(exchange.url, exchange.body(), deadline) as lines:
                 answering = True
                 async for line in lines:
                     for item in exchange.reader.feed(line):
@@ -106,6 +111,10 @@ async def adrive(connection: Connection, exchange: Exchange) -> AsyncIterator[St
         else:
             for item in exchange.ended():
                 yield item
+
+
+def _deadline(exchange: Exchange) -> float | None:
+    return None if exchange.seconds is None else time.monotonic() + exchange.seconds
 
 
 def _is_worth_another(error: EndpointError, exchange: Exchange) -> bool:

@@ -104,23 +104,26 @@ class Connection:
         return f"Connection({self.address.base!r})"
 
     @contextlib.contextmanager
-    def post(self, url: str, body: Mapping[str, Any]) -> Iterator[Lines]:
+    def post(self, url: str, body: Mapping[str, Any], deadline: float | None = None) -> Iterator[Lines]:
         """The lines of the answer to a POST, as they come. Leaving the context early closes the connection.
 
+        `deadline` is a time of `time.monotonic` after which silence is no longer waited for.
         Raises EndpointError, ToolsRefused or ContextOverflow, after the retries that make sense.
         """
-        response = self._retrying(lambda: self._open(url, body))
+        response = self._retrying(lambda: self._open(url, body, deadline))
         try:
             yield Lines(self, response)
         finally:
             response.close()
 
     @contextlib.asynccontextmanager
-    async def apost(self, url: str, body: Mapping[str, Any]) -> AsyncIterator[AsyncLines]:
+    async def apost(
+        self, url: str, body: Mapping[str, Any], deadline: float | None = None
+    ) -> AsyncIterator[AsyncLines]:
         """The async twin of `post`."""
 
         async def attempt() -> httpx.Response:
-            return await self._aopen(url, body)
+            return await self._aopen(url, body, deadline)
 
         response = await self._aretrying(attempt)
         lines = AsyncLines(self, response)
@@ -130,10 +133,11 @@ class Connection:
             await lines.aclose()
             await response.aclose()
 
-    def _open(self, url: str, body: Mapping[str, Any]) -> httpx.Response:
+    def _open(self, url: str, body: Mapping[str, Any], deadline: float | None) -> httpx.Response:
         client = self.client()
         with self.translated():
-            response = client.send(client.build_request("POST", url, json=body), stream=True)
+            request = client.build_request("POST", url, json=body, timeout=self._until(deadline))
+            response = client.send(request, stream=True)
         if response.is_success:
             return response
         try:
@@ -143,10 +147,11 @@ class Connection:
             response.close()
         raise self.error(response.status_code, read_body(text), response.headers, sent_tools="tools" in body)
 
-    async def _aopen(self, url: str, body: Mapping[str, Any]) -> httpx.Response:
+    async def _aopen(self, url: str, body: Mapping[str, Any], deadline: float | None) -> httpx.Response:
         client = await self.async_client()
         with self.translated():
-            response = await client.send(client.build_request("POST", url, json=body), stream=True)
+            request = client.build_request("POST", url, json=body, timeout=self._until(deadline))
+            response = await client.send(request, stream=True)
         if response.is_success:
             return response
         try:
@@ -209,6 +214,13 @@ class Connection:
         except StopIteration as end:
             result: _Result = end.value
             return result
+
+    def _until(self, deadline: float | None) -> httpx.Timeout:
+        """The timeout of one attempt: at most what is left until the deadline."""
+        import httpx
+
+        left = self.timeout if deadline is None else max(0.001, min(self.timeout, deadline - time.monotonic()))
+        return httpx.Timeout(left, connect=min(left, self._connect_timeout), pool=None)
 
     def _small(self) -> float:
         return min(self.timeout, 10.0)

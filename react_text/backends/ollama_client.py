@@ -281,6 +281,10 @@ class _Exchange:
         self._num_ctx = min(backend.num_ctx, known.context_length or backend.num_ctx)
         self.reader = self._reader()
 
+    @property
+    def seconds(self) -> float | None:
+        return self._request.seconds
+
     def _reader(self) -> OllamaReader:
         error = partial(self._backend._connection.error, sent_tools=bool(self._request.tools))
         return OllamaReader(self._request, error)

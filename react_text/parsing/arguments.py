@@ -49,6 +49,7 @@ _PROSE_AFTER = re.compile(
 _DOUBTFUL = frozenset({"unquoted_string", "wrong_closer", "inner_quotes", "missing_closer"})
 """Repairs that make more text on the line of the object's end a sign that it was read as too short."""
 
+_CLOSED_TWICE = re.compile(r"[\"'][\s\])}]*[}\])]")
 _LANGUAGE_WORD = re.compile(r"json5?:?\s*(?=\{)", re.IGNORECASE)
 _POSITIONAL = re.compile(r"(\"[^\"\n]*\"|'[^'\n]*')\s*,")
 _CODE = re.compile(r"[=(){};]|^\s*(?:#|//|SELECT|def|import|for|while|if)\b", re.IGNORECASE | re.MULTILINE)
@@ -114,6 +115,8 @@ def _fenced(body: str, closed: bool, rest: str, whole: str, tool: Tool | None) -
         return replace(read := _object(inner, tool), repairs=repairs + read.repairs)
     if is_empty(inner):
         read = _no_input(inner, tool)
+    elif language := _LANGUAGE_WORD.match(inner):
+        read = _object(inner[language.end() :], tool)
     elif "\n" not in inner and (quoted := unquoted(inner)) and quoted.closed:
         read = _quoted(quoted.text, quoted.rest, inner, tool)
     else:
@@ -140,9 +143,10 @@ def _object(text: str, tool: Tool | None, known: ValueRead | None = None) -> Arg
                 return ArgumentsRead(None, repairs, "ambiguous_arguments")
             repairs += (_note("duplicate_dropped", following),)
             trimmed = following[other.end :].strip()
-    beside = text[read.end :].split("\n", 1)[0].lstrip("}])\"' \t").strip("`;. \t\r")
+    line = text[read.end :].split("\n", 1)[0]
+    beside = line.lstrip("}])\"' \t").strip("`;. \t\r")
     doubtful = beside and any(repair.name in _DOUBTFUL for repair in read.repairs)
-    if doubtful or trimmed[:1] in (",", ":", "="):
+    if doubtful or trimmed[:1] in (",", ":", "=", "\\") or (following[:1] != "{" and _CLOSED_TWICE.search(line)):
         return ArgumentsRead(None, repairs, "ambiguous_arguments")
     if trimmed.strip("`; \n"):
         repairs += (_note("trailing_text", trimmed),)
@@ -231,7 +235,7 @@ def _bare(text: str, tool: Tool | None, *, fenced: bool = False) -> ArgumentsRea
     note = _note("bare_input", text, name)
     if takes_text(schema):
         prose = None if fenced else _PROSE_AFTER.search(text)
-        if not fenced and _holds_more(text, tool):
+        if _holds_more(text, tool):
             return ArgumentsRead(None, (note,), "ambiguous_arguments")
         if prose and not _CODE.search(text[: prose.start()]):
             return ArgumentsRead(None, (note,), "ambiguous_arguments")
@@ -246,7 +250,7 @@ def _holds_more(text: str, tool: Tool) -> bool:
     """Whether a text for one argument holds named arguments, or several values one after another."""
     properties, _ = declared_properties(tool.parameters, tool.parameters)
     names = "|".join(re.escape(name) for name in properties)
-    if "{" in text and re.search(rf"\{{\s*[\"']?(?:{names})[\"']?\s*:", text):
+    if re.search(rf"(?:\A|[{{,])\s*\\*[\"']?(?:{names})\\*[\"']?\s*:", text) and ("{" in text or "}" in text):
         return True
     if text[0] == "<" and re.match(rf"<(?:{names})>", text):
         return True

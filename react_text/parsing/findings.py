@@ -22,6 +22,8 @@ NOTHING = re.compile(rf"(?:{CONTROL}|[\s\[\]}},;>)`]|\.?json\b|</[\w:｜]{{1,30}
 
 @dataclass(frozen=True, slots=True)
 class Found:
+    """A call, where its text stands, and the family whose format it is in."""
+
     call: WrittenCall
     start: int
     end: int
@@ -44,6 +46,7 @@ class Scan:
     talk: bool = False
     drafts: int = 0
     stop: int | None = None
+    fabricated: bool = False
 
 
 class Names:

@@ -232,7 +232,7 @@ _LINE = re.compile(
     (?P<number>[ \t]?\#?\d{1,3}|[ \t]?\([\w ]{1,16}\))?
     (?P<close>[\]】])?
     (?P<mark_in>\*{1,3}|_{1,3}|`)?
-    (?:(?P<gap>[ \t\u00a0\u3000]{0,4})(?P<colon>[:：﹕])(?P<mark_out>\*{1,3}|_{1,3}|`)?|[ \t]*$|(?<=[\]】]))
+    (?:(?P<gap>[ \t\u00a0\u3000]{0,4})(?P<colon>[:：﹕]+)(?P<mark_out>\*{1,3}|_{1,3}|`)?|[ \t]*$|(?<=[\]】]))
     """.replace("LETTERS", _LETTERS),
     re.MULTILINE | re.VERBOSE,
 )
@@ -261,7 +261,7 @@ def find_labels(text: str) -> Iterator[Label]:
             if (
                 published is not None
                 and candidate[0][-1] == ":"
-                and text[candidate.end() : candidate.end() + 1] not in "*_`"
+                and text[candidate.end() : candidate.end() + 1] not in "*_`:："
             ):
                 yield Label(published, start, candidate.end(), candidate[0][:-1])
                 continue

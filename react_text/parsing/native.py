@@ -27,7 +27,7 @@ def _repeats(text: str, before: Call, at: Found, call: Call, item: Found) -> boo
 
 TAGS = re.compile(r"</?[\w:]{1,40}>|\[/?[A-Z_]{1,20}\]|\.?json")
 THOUGHT_MARKS = re.compile(
-    rf"{THINK_OPEN}|{THINK_CLOSE}|<\|start\|>assistant|<\|channel\|>(?:analysis|commentary)|<\|start_header_id\|>assistant"
+    rf"{THINK_OPEN}|{THINK_CLOSE}|<\|start\|>assistant|<\|channel\|>(?:analysis|commentary|final)|<\|start_header_id\|>assistant"
     rf"|<\|im_start\|>assistant|{CONTROL}|^\s*Thought\s*:"
 )
 
@@ -59,7 +59,20 @@ def read_native(text: str, tools: Sequence[Tool] = (), *, finish_reason: str | N
         answer = text[scan.reasoned : scan.stop].strip()
         edits = (Repair("implicit_final"), Repair("format_discussed"))
         return Turn("final", final=answer, thought=_thought(text, scan.reasoned), edits=edits)
+    if scan.fabricated and scan.thinking is None:
+        return _before_result(text[scan.reasoned : scan.stop].strip(), _thought(text, scan.reasoned), names)
     return _stripped_answer(text)
+
+
+def _before_result(answer: str, thought: str | None, names: Names) -> Turn | None:
+    """The answer before a result that the model wrote itself; None where it names a tool and so may be a plan."""
+    if not answer:
+        message = "The reply holds only a result, which is not yours to write; call a tool or give the answer."
+        return Turn("none", thought=thought, fault=Fault("no_action", message))
+    if any(tool.name in answer for tool in names.tools):
+        return None
+    edits = (Repair("implicit_final"), Repair("fabricated_observation"))
+    return Turn("final", final=answer, thought=thought, edits=edits)
 
 
 def _ending_reasoning(text: str, scan: Scan) -> list[Found]:

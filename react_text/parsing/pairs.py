@@ -29,7 +29,8 @@ def read_pairs(text: str, tool: Tool) -> dict[str, Any] | None:
         {spelling for name in properties for spelling in (name, name.replace("_", " "))}, key=len, reverse=True
     )
     key = re.compile(
-        rf"""\s*(?:[-*•]\s+)?["'*`]*({"|".join(map(re.escape, names))})["'*`]*\s*(=>|[:=：])[ \t]*(?:\n[ \t]*(?=["'\[{{]))?""",
+        rf"""\s*(?:[-*•]\s+)?["'*`]*({"|".join(map(re.escape, names))})["'*`]*\s*"""
+        r"""(=>|[:=：])[ \t]*(?:\n[ \t]*(?=["'\[{]))?""",
         re.IGNORECASE,
     )
     by_plain = {plain(name): name for name in properties}

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 _OPEN = re.compile(r"\s*(?:<(think|thinking|thought|reasoning|reflection|scratchpad)>|\[(THINK)\])", re.IGNORECASE)
+_OBSERVED = re.compile(r"^\W{0,8}Observation\W{0,4}:", re.MULTILINE)
 _CLOSE = re.compile(r"</(?:think|thinking|reasoning|reflection|scratchpad)>|\[/THINK\]", re.IGNORECASE)
 
 
@@ -38,6 +39,8 @@ def find_reasoning(text: str, start: int) -> Reasoning:
         return Reasoning(close.end(), end, text[begin : close.start()].strip())
     if "</" in text or "[/THINK]" in text:
         for close in _CLOSE.finditer(text, start):
+            if _OBSERVED.search(text, start, close.start()):
+                break
             if _stands_alone(text, close.start(), close.end()):
                 if not text[close.end() :].strip():
                     return Reasoning(start, close.start(), text[start : close.start()].strip(), inside=True)

@@ -87,9 +87,13 @@ def scan_text(text: str, names: Names, *, ended: bool) -> Scan | None:
             continue
         if (kind == "object" and not scan.objects) or quoted(text, start):
             continue
-        if kind == "voice" and scan.fence is None:
-            if start > first or text[start] in "<[`✿":
+        if kind in ("voice", "label") and scan.fence is not None:
+            continue
+        if kind == "voice":
+            named_in_prose = text[start - 1 : start] == " " and text[at : at + 1] in (" ", ",", ".")
+            if not named_in_prose and (start > first or text[start] in "<[`✿"):
                 scan.stop = start
+                scan.fabricated = text[start] in "<[`✿"
                 break
         elif kind == "answer":
             if not scan.calls:
@@ -107,7 +111,7 @@ def scan_text(text: str, names: Names, *, ended: bool) -> Scan | None:
                 scan.reasoned = closing.end() if closing else scan.reasoned
         elif kind == "think_close":
             scan.calls.clear()
-            scan.fault, scan.thinking, scan.reasoned, scan.objects = None, None, at, True
+            scan.fault, scan.thinking, scan.fence, scan.reasoned, scan.objects = None, None, None, at, True
         elif kind == "fence":
             at = _fence(text, match, scan)
         else:
@@ -123,7 +127,7 @@ def scan_text(text: str, names: Names, *, ended: bool) -> Scan | None:
                 at = closing.start()
         at = max(at, start + 1)
     if scan.fence is not None:
-        _close_fence(text, len(text), scan)
+        _close_fence(text, len(text) if scan.stop is None else scan.stop, scan)
     return scan
 
 

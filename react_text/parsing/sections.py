@@ -284,6 +284,8 @@ class _Divider:
     def _is_quoted(self, at: int) -> bool:
         line = self.text.rfind("\n", max(0, at - 300), at)
         before = self.text[line + 1 if line >= 0 else max(0, at - 300) : at]
+        if before[-1:] == '"' and (len(before) < 2 or before[-2] in " \\([{:,="):
+            return True
         return before.count('"') % 2 == 1 or before.count("`") % 2 == 1 or before.count("“") > before.count("”")
 
     def _counts_in_input(self, label: Label, current: Section) -> bool:

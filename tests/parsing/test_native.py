@@ -193,6 +193,16 @@ PIECES = [
     "\ud800",
     "\x00",
     "Observation: ",
+    "\nObservation: ",
+    "\nAction: x",
+    "\nAnswer: ",
+    "<tool_response>",
+    "```\n",
+    "```xml\n<tool_call>",
+    "[THINK]",
+    "[/THINK]",
+    "<|channel|>final<|message|>",
+    "</s>",
     "<get_tide>",
     "<harbour>",
     "</harbour>",
@@ -208,7 +218,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=500)
+@settings(max_examples=600)
 @given(
     st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=30).map("".join),
     st.sampled_from([None, "stop", "length"]),
