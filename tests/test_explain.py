@@ -30,6 +30,19 @@ def test_sections_repairs_and_what_was_ignored_are_shown() -> None:
     assert explanation.fault is None
 
 
+def test_the_sections_of_a_turn_in_a_fence_are_seen() -> None:
+    text = "```\nThought: look\nFinal Answer: x\n```"
+    assert [label for label, _, _ in explain(text, TOOLS).sections] == ["Thought", "Final Answer"]
+
+
+def test_a_fault_points_at_the_step_it_stands_in() -> None:
+    text = "Thought: t\nAction: search\nAction Input: {broken"
+    fault = explain(text, TOOLS).turn.fault
+    assert fault is not None
+    assert fault.span is not None
+    assert text[slice(*fault.span)] == " search\nAction Input: {broken"
+
+
 def test_a_fault_comes_with_the_sentence_for_the_model_and_its_meaning() -> None:
     explanation = explain("Thought: t\nAction: search", TOOLS)
     assert explanation.fault is not None

@@ -141,7 +141,9 @@ def _take(calls: list[_StreamedCall], entry: Mapping[str, Any]) -> None:
     index = entry.get("index")
     call_id = _text(entry.get("id"))
     name = _text(_function(entry).get("name"))
-    current = next((call for call in reversed(calls) if index is not None and call.index == index), None)
+    current = next((call for call in reversed(calls) if call_id and call.id == call_id), None)
+    if current is None:
+        current = next((call for call in reversed(calls) if index is not None and call.index == index), None)
     if current is None and calls and (index is None or not (call_id or name)):
         current = calls[-1]
     if current is None or _begins_another(current, call_id, name, _function(entry).get("arguments")):

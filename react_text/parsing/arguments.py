@@ -11,7 +11,8 @@ from typing import Any
 
 from react_text.messages import Repair
 from react_text.parsing.align import only_parameter, takes_text
-from react_text.parsing.jsonish import SNIPPET, ValueRead, read_value
+from react_text.parsing.json_text import ValueRead
+from react_text.parsing.jsonish import SNIPPET, read_value
 from react_text.parsing.pairs import is_only_text, read_call, read_call_arguments, read_pairs
 from react_text.parsing.scalars import read_scalar
 from react_text.parsing.wrappers import fence_body, unfenced, unquoted

@@ -28,6 +28,7 @@ END_OUTSIDE_STRINGS = re.compile(rf'"[^"\\]*(?:\\.[^"\\]*)*"|{MAY_END}(?P<end>{E
 DELIMITED = re.compile(r"<\|\"\|>(.*?)<\|\"\|>|<escape>(.*?)</?escape>", re.DOTALL)
 END = re.compile(f"{MAY_END}(?:{ENDS})")
 END_OUTSIDE_DELIMITERS = re.compile(rf"{DELIMITED.pattern}|(?P<end>{ENDS})", re.DOTALL)
+STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 LIST_OF_OBJECTS = re.compile(r"\[\s*\{")
 EXTRA_CLOSERS = re.compile(r"[\s\]})]*")
 BLANK_END = re.compile(r"\s*\Z")
@@ -172,7 +173,9 @@ def read_run(text: str, start: int, offered: Offered) -> Body | None:
     lead_in = LEAD_IN.match(text, start)
     at = lead_in.end() if lead_in else start
     first = at
-    found: list[WrittenCall] = []
+    found = _calls_in_string(text, at, offered)
+    if found:
+        at = _string_end(text, at)
     while True:
         between = BETWEEN.match(text, at)
         at = between.end() if between else at
@@ -201,6 +204,23 @@ def read_run(text: str, start: int, offered: Offered) -> Body | None:
         found[-1] = replace(found[-1], cut=True)
     closers = RUN_CLOSERS.match(text, at)
     return Body(tuple(found), closers.end() if closers else at)
+
+
+def _calls_in_string(text: str, at: int, offered: Offered) -> list[WrittenCall]:
+    """The calls in a JSON text that stands there as a JSON string."""
+    if text[at : at + 1] != '"':
+        return []
+    try:
+        inner = json.loads(text[at : _string_end(text, at)])
+        calls = calls_in(json.loads(inner), offered, enveloped=True) if inner.lstrip().startswith(("{", "[")) else None
+    except (ValueError, RecursionError):
+        return []
+    return [replace(call, edits=(Repair("double_encoded"), *call.edits)) for call in calls or ()]
+
+
+def _string_end(text: str, at: int) -> int:
+    string = STRING.match(text, at)
+    return string.end() if string else at
 
 
 def from_python(call: PythonCall) -> WrittenCall:

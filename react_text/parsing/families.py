@@ -15,7 +15,8 @@ Form: TypeAlias = Literal["any", "braces"]
 
 WORD = r"[A-Za-z_][\w.:/-]{0,127}"
 NAME = rf"(?P<name>{WORD})"
-PREFIX = r"(?:[|｜]DSML[|｜]|[A-Za-z][\w-]{0,20}:)?"
+DSML = r"[|｜‖]{1,2}\s?DSML\s?[|｜‖]{1,2}\s?"
+PREFIX = rf"(?:{DSML}|[A-Za-z][\w-]{{0,20}}:)?"
 ATTRIBUTES = r"(?:\s+(?!name\b)[\w-]{1,20}\s*=\s*[\"'][^\"'<>]{0,80}[\"']){0,3}"
 KEY_OF_MARK = r"[\"']?(?P<key>[^<>=\"'\s]{1,120})[\"']?(?:[ \t][^<>\n]*)?(?:[>=]|(?=\n))"
 PARAMETER = rf"<{PREFIX}(?:parameter|param|argument|arg)(?:{ATTRIBUTES}\s+name)?\s*=\s*{KEY_OF_MARK}"
@@ -82,7 +83,9 @@ FAMILIES: tuple[Family, ...] = (
         bare=True,
     ),
     Family(
-        "dsml", opens=rf"<{BAR}DSML{BAR}(?:function|tool)_calls>", closes=rf"</{BAR}DSML{BAR}(?:function|tool)_calls>"
+        "dsml",
+        opens=rf"<{DSML}(?:(?:function|tool)_)?calls>",
+        closes=rf"</{DSML}(?:(?:function|tool)_)?calls>",
     ),
     Family(
         "invoke",

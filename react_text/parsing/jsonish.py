@@ -11,35 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from react_text.messages import Repair
-from react_text.parsing.scalars import read_float, read_scalar
+from react_text.parsing.json_text import MAX_DEPTH, ValueRead, read_valid
+from react_text.parsing.scalars import read_scalar
 from react_text.parsing.strings import CLOSERS, END_MARK, SEPARATORS, Place, closes, read_string
-
-MAX_DEPTH = 64
-"""Brackets within brackets that are still read; deeper text is unreadable."""
 
 MOST_VALUES = 10_000
 """Keys and values of a text that is no valid JSON which are still read; a larger one is unreadable."""
 
 SNIPPET = 60
 """Characters of a repair's before and after that are kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class ValueRead:
-    """One value found in a text.
-
-    `end` is the offset after it. `repairs` is empty when the value was valid JSON. `complete` is False when a string,
-    number or literal may have been cut by the end of the text; `closed` is False when only closers were missing and
-    were supplied. `readable` is False when no value stands there, or when two readings are equally good; then `value`
-    is None.
-    """
-
-    value: Any
-    end: int
-    repairs: tuple[Repair, ...] = ()
-    complete: bool = True
-    closed: bool = True
-    readable: bool = True
 
 
 def read_value(text: str, start: int = 0, end: int | None = None) -> ValueRead:
@@ -49,42 +29,8 @@ def read_value(text: str, start: int = 0, end: int | None = None) -> ValueRead:
     start = blanks.end() if blanks else start
     if start >= end:
         return ValueRead(None, start, readable=False)
-    read = _valid(text, start) if end == len(text) else None
+    read = read_valid(text, start) if end == len(text) else None
     return read or _Reader(text, start, end).read()
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(constant)
-
-
-_JSON = json.JSONDecoder(parse_float=read_float, parse_constant=_refuse)
-_DEPTH = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
-
-
-def _valid(text: str, start: int) -> ValueRead | None:
-    try:
-        value, stop = _JSON.raw_decode(text, start)
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(value, (dict, list)):
-        if text.count("{", start, stop) + text.count("[", start, stop) > MAX_DEPTH < depth(text, start, stop):
-            return ValueRead(None, stop, readable=False)
-    elif stop < len(text) and text[stop] not in " \t\r\n,;}])":
-        return None
-    return ValueRead(value, stop)
-
-
-def depth(text: str, start: int, stop: int) -> int:
-    """How many brackets of a JSON text stand within each other at most."""
-    level = deepest = 0
-    for match in _DEPTH.finditer(text, start, stop):
-        mark = match.group()
-        if mark in "{[":
-            level += 1
-            deepest = max(deepest, level)
-        elif mark in "}]":
-            level -= 1
-    return deepest
 
 
 _BLANKS = re.compile(r"\s*")

@@ -82,7 +82,7 @@ class Reading:
             step = read_step(self.text, section, given, self.tools, last=last, loose=self.loose)
             self.repairs.extend(step.repairs)
             if step.fault is not None:
-                return self.none(step.fault, thoughts)
+                return self.none(replace(step.fault, span=(section.start, (given or section).end)), thoughts)
             if step.final is not None:
                 if calls:
                     break

@@ -44,6 +44,8 @@ def parse_message(
     content = _text(message.get("content")) or _text(message.get("refusal"))
     reasoning = next((text for key in REASONING_KEYS if (text := _text(message.get(key)))), "")
     entries, edits = _entries(message)
+    if content.strip() and all(_says_nothing(_written(entry)) for entry in entries):
+        entries = []
     if entries:
         turn = _structured(entries, edits, offered)
         thought = "\n".join(part for part in (reasoning.strip(), _said(content, offered)) if part) or None
@@ -152,6 +154,11 @@ def _written(entry: Mapping[str, Any]) -> WrittenCall:
     return WrittenCall(name, arguments, call_id if isinstance(call_id, str) else "", edits=edits)
 
 
+def _says_nothing(written: WrittenCall) -> bool:
+    """Whether an entry has neither name nor arguments: what some servers put beside an answer."""
+    return not written.name.strip() and written.arguments in (None, "", "null", "{}", {})
+
+
 def _structured(entries: Sequence[Mapping[str, Any]], edits: tuple[Repair, ...], tools: Sequence[Tool]) -> Turn:
     calls: list[Call] = []
     taken: set[str] = set()
@@ -224,6 +231,9 @@ REPEATED = re.compile(r"\s*")
 def _decoded(written: WrittenCall) -> WrittenCall:
     """Arguments that repeat the same object over and over, as one object; other text as it came."""
     text = written.arguments
+    if isinstance(text, str) and written.name and text.lstrip().startswith(written.name):
+        text = re.sub(rf"(?:\A\s*|(?<=\}})\s*){re.escape(written.name)}\s*(?=\{{)", "", text)
+        written = replace(written, arguments=text, edits=(*written.edits, Repair("name_among_arguments", written.name)))
     if not isinstance(text, str) or not text.lstrip().startswith("{"):
         return written
     values: list[Any] = []

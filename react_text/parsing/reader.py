@@ -62,7 +62,7 @@ def seen_sections(text: str, tools: Sequence[Tool]) -> tuple[tuple[str, int, int
     """The sections of a text as the labelled reading sees them: label, start and end; the label is "" where none is."""
     reasoning = find_reasoning(text, header_end(text))
     text = at_line_start(text, reasoning.start)
-    division = divide(text, reasoning.start, reasoning.end, tools)
+    division = divide(text, *_inside_fence(Reading(text, tools), reasoning.start, reasoning.end), tools)
     found = [("reasoning", 0, reasoning.start)] if reasoning.start and reasoning.thought is not None else []
     for section in division.sections:
         if section.label is not None:

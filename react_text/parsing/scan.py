@@ -46,7 +46,7 @@ KINDS = (
 ANCHOR = re.compile("|".join(f"(?:{pattern})(?P<{kind}>)" for kind, pattern in KINDS))
 """What may begin here. An empty group after each alternative names it and leaves the fast path of `re` open."""
 TRIGGER = re.compile(
-    r"[✿◁]|<(?=[/|｜A-Za-z])|\[(?=/?(?:TOOL|THINK|ARGS|CALL_ID|INST|END_TOOL))|```"
+    r"[✿◁]|<(?=[/|｜‖A-Za-z])|\[(?=/?(?:TOOL|THINK|ARGS|CALL_ID|INST|END_TOOL))|```"
     rf"|to=(?=[A-Za-z_])|functools|function call<|(?={OBJECT})"
     r"|(?:\A|\n)(?=[ \t]*>>>|[ \t*_#>\[-]{0,12}[A-Za-z_][\w.-]{0,127}(?:[ _][\w.-]{1,60})?[ \t*_\d]*"
     r"(?:[(:：=<]|\s*(?:<arg_key|(?:```(?:json)?\s*)?\{)))"

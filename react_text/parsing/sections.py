@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from react_text.messages import Repair
-from react_text.parsing.jsonish import ValueRead, read_value
+from react_text.parsing.json_text import ValueRead
+from react_text.parsing.jsonish import read_value
 from react_text.parsing.labels import CHAT_TOKEN, Label, find_inline, find_labels
 from react_text.parsing.names import resolve_name
 from react_text.parsing.wrappers import fence_body, fence_end

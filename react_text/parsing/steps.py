@@ -13,7 +13,8 @@ from react_text.parsing.align import ENVELOPES, NAME_KEYS, align
 from react_text.parsing.arguments import ArgumentsRead, is_empty, read_arguments
 from react_text.parsing.echoes import echoed_blob
 from react_text.parsing.hints import fault, invalid_arguments
-from react_text.parsing.jsonish import SNIPPET, ValueRead, read_value
+from react_text.parsing.json_text import ValueRead
+from react_text.parsing.jsonish import SNIPPET, read_value
 from react_text.parsing.names import is_answer, is_echo, is_no_tool, plain, resolve_name
 from react_text.parsing.pairs import read_call_arguments
 from react_text.parsing.sections import Section

@@ -11,7 +11,7 @@ from react_text.messages import Call, Turn
 from react_text.parsing.align import align
 from react_text.parsing.echoes import echoed_answer
 from react_text.parsing.hints import invalid_arguments
-from react_text.parsing.jsonish import MAX_DEPTH, depth
+from react_text.parsing.json_text import MAX_DEPTH, depth
 from react_text.parsing.labels import find_labels
 from react_text.parsing.names import is_answer, is_echo, is_no_tool, resolve_name
 from react_text.tools import Tool

@@ -113,6 +113,23 @@ def test_arguments_sent_as_all_so_far_each_time_are_taken_once() -> None:
     assert _calls(*deltas) == [("get_tide", OBAN)]
 
 
+def test_a_second_call_that_begins_under_the_first_index_keeps_its_own_arguments() -> None:
+    deltas = [
+        _tools(_entry(OBAN, "get_tide", index=0, id="a")),
+        _tools(_entry("", "get_tide", index=0, id="b")),
+        _tools(_entry(IONA, index=1)),
+    ]
+    assert _calls(*deltas) == [("get_tide", OBAN), ("get_tide", IONA)]
+
+
+def test_an_id_that_was_seen_counts_more_than_a_wrong_index() -> None:
+    deltas = [
+        _tools(_entry(OBAN[:6], "get_tide", index=0, id="a"), _entry(IONA[:6], "get_tide", index=1, id="b")),
+        _tools(_entry(OBAN[6:], index=1, id="a"), _entry(IONA[6:], index=0, id="b")),
+    ]
+    assert _calls(*deltas) == [("get_tide", OBAN), ("get_tide", IONA)]
+
+
 def test_a_name_may_come_in_pieces() -> None:
     assert _calls(
         _tools(_entry("", "get_", index=0, id="a")), _tools(_entry("", "tide", index=0)), _tools(_entry(OBAN, index=0))

@@ -86,6 +86,8 @@ def _message(*calls: Any, **fields: Any) -> dict[str, Any]:
         "<arg_key>harbour</arg_key><arg_value>Oban</arg_value>",
         '{"harbour":\\n"Oban"}',
         '{"Harbour": "Oban"}',
+        f"get_tide{OBAN}",
+        f"get_tide{OBAN}get_tide{OBAN}",
     ],
 )
 def test_arguments_that_only_lost_their_form_are_mended(arguments: Any) -> None:
@@ -195,6 +197,11 @@ def test_the_call_is_found_in_whatever_field_it_came(message: dict[str, Any]) ->
     turn = parse_message(message, TOOLS)
     assert [(call.name, dict(call.arguments)) for call in turn.calls] == [("get_tide", {"harbour": "Oban"})]
     assert all(call.id for call in turn.calls)
+
+
+def test_an_entry_that_says_nothing_does_not_hide_the_answer() -> None:
+    turn = parse_message(_message(_call(None, "null"), content="It is high."), TOOLS)
+    assert (turn.kind, turn.final) == ("final", "It is high.")
 
 
 def test_content_and_reasoning_beside_a_call_are_the_thought() -> None:

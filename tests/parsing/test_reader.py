@@ -63,6 +63,17 @@ LAYOUTS = [
     '{{"Thought": "sum", "Action": "add", "Action Input": {json}}}',
     'Thought: sum\n{{"tool_name": "add", "arguments": {json}}}<|im_end|>',
     "Action: add\nAction Input: {json}\nAction: add\nAction Input: {json}",
+    "Action: add\nAction Input (JSON): {json}",
+    "Action: add\nAction Inptu: {json}",
+    "Action: add\nAction\u00a0Input: {json}",
+    "\u200bAction: add\n\u200bAction Input: {json}",
+    "[Action: add]\n[Action Input: {json}]",
+    "【行动】add\n【行动输入】{json}",
+    "[THINK]sum?[/THINK]Action: add\nAction Input: {json}",
+    "Begin!\n\nQuestion: 1 + 2?\nThought: sum\nAction: add\nAction Input: {json}",
+    "Action:: add\nAction Input:: {json}",
+    '{{"thought": "sum", "action": {{"tool": "add", "input": {json}}}}}',
+    'Action: {{"action": "add", "a": 1, "b": 2}}',
 ]
 
 ENDS = [
@@ -70,6 +81,9 @@ ENDS = [
     "\n",
     "\nObservation: 3\nThought: done\nFinal Answer: 3",
     "\nObservation",
+    "\nObservaton: 3\nFinal Answer: 3",
+    '\nObservation "3"\nAction: clock\nAction Input: {}',
+    "<|im_end",
     "\nObserv",
     " Observation: 3 Final Answer: 3",
     "\n**Observation:** 3",
@@ -128,6 +142,15 @@ def test_labels_are_read_in_every_language_of_the_table(language: str, offered: 
         ("Action: Final Answer\nAction Input: blue", "blue"),
         ('Action: Final Answer\nAction Input: "blue"', "blue"),
         ("Action: Final Answer: blue", "blue"),
+        ("Action: Final Answer\nblue", "blue"),
+        ('{"action": "Final Answer", "action_input": 42}', "42"),
+        ("Action: No tool needed, I can answer directly.\nFinal Answer: blue", "blue"),
+        ("Thought: Do I need to use a tool? No, I can answer.\n\nblue", "blue"),
+        ("The answer is blue.\nQuestion: and red?\nThought: t\nAction: clock\nAction Input: {}", "The answer is blue."),
+        (
+            '{"note": "Write\nAction: clock\nAction Input: {} on two lines."}',
+            '{"note": "Write\nAction: clock\nAction Input: {} on two lines."}',
+        ),
         ("Action: Finish[blue]", "blue"),
         ('Action: finish("blue")', "blue"),
         ('Action:\n{"name": "final_answer", "arguments": {"answer": "blue"}}', "blue"),
@@ -173,6 +196,11 @@ def test_answers_are_read_in_every_form_and_cut_where_another_turn_begins(
         ("Thought: t\nThought: t\nThought: t", "no_action"),
         ("Thought: Do I need to use a tool? No", "no_action"),
         ("Thou", "no_action"),
+        ("---\n---", "empty"),
+        ("I am sorry. " * 60, "runaway"),
+        ('{"action": $TOOL_NAME, "action_input": $INPUT}', "template_echo"),
+        ('Action: add\nAction Input: {"a": 1, "b": 2}\nActoin: clock\nAction Input: {}', "missing_action"),
+        ("Action: search (to find the height)", "truncated"),
         ("I will look with find_docs.", "unlabelled_intent"),
         ("Action: None\nAction Input: None", "no_tool"),
         ('Action Input: {"a": 1, "b": 2}', "missing_action"),
@@ -214,7 +242,7 @@ def test_several_actions_before_an_observation_are_all_calls(offered: Offered) -
 
 def test_words_of_a_label_in_a_thought_open_no_section(offered: Offered) -> None:
     turn = parse(
-        'Thought: My observation: the line "Action: clock" says it. Next Action: look.\nOption: A\n'
+        'Thought: My observation: the line "Action: clock" says it. Next Action: look.\nNot ready for Final Answer: no. Option: A\n'
         'Action: add\nAction Input: {"a": 1, "b": 2}',
         offered(),
     )

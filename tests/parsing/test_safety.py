@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -151,3 +154,70 @@ def test_cost_grows_with_the_length_and_no_faster(head: str) -> None:
         base = max(min(_seconds(small) for _ in range(3)), 0.002)
         if _seconds(large) > 24 * base:
             assert min(_seconds(large) for _ in range(3)) <= 24 * base, repr(piece)
+
+
+def test_a_stream_fed_letter_by_letter_costs_no_more_than_its_length() -> None:
+    def seconds(text: str) -> float:
+        reader = StreamReader(TOOLS)
+        start = time.process_time()
+        for letter in text:
+            reader.feed(letter)
+        return time.process_time() - start
+
+    for head, piece in (("Thought: ", "a: b\n"), (HEADS[1] + '{"query": "', "x\nObservation: y\n"), ("", "Action: x ")):
+        small, large = (head + piece * (size // len(piece)) for size in (2_000, 16_000))
+        base = max(min(seconds(small) for _ in range(3)), 0.002)
+        assert min(seconds(large) for _ in range(2)) <= 24 * base, piece
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
+
+
+def _slips(written: str) -> Iterator[str]:
+    """The JSON text with one structural sign or quote left out or written twice, or one string in other quotes."""
+    for match in _TOKEN.finditer(written):
+        start, end, token = match.start(), match.end(), match.group()
+        if token[0] != '"':
+            yield written[:start] + written[end:]
+            yield written[:start] + token + written[start:]
+            continue
+        yield written[:start] + written[start + 1 :]
+        yield written[: end - 1] + written[end:]
+        yield f"{written[:start]}“{token[1:-1]}”{written[end:]}"
+        yield written[:start] + token[1:-1] + written[end:]
+
+
+def test_json_with_one_slip_is_read_as_it_was_meant_or_not_at_all(react_case: dict[str, Any]) -> None:
+    """Objects whose schema declares nothing inside are left out: there a lost brace has two good places."""
+    names = [tool["function"]["name"] for tool in react_case["tools"]]
+    for call in react_case["expect"]["calls"]:
+        arguments = call["arguments"]
+        if call["name"] not in names or any(isinstance(value, dict) for value in arguments.values()):
+            continue
+        for indent in (None, 2):
+            for slip in _slips(json.dumps(arguments, ensure_ascii=False, indent=indent)):
+                turn = parse(f"Thought: t\nAction: {call['name']}\nAction Input: {slip}", react_case["tools"])
+                assert turn.kind != "final"
+                assert [one.arguments for one in turn.calls] in ([], [arguments]), slip
+
+
+def test_a_strict_text_that_breaks_off_never_calls_something_else(react_case: dict[str, Any]) -> None:
+    """Of a text that is cut, arguments may be left out where closers alone are missing, but none is ever changed."""
+    text, tools = react_case["output"], react_case["tools"]
+    whole = parse(text, tools)
+    if not whole.strict or whole.kind != "action":
+        return
+    for end in range(4, len(text)):
+        turn = parse(text[:end], tools)
+        assert turn.kind != "final"
+        for cut, full in zip(turn.calls, whole.calls, strict=False):
+            assert cut.name == full.name
+            assert all(_begins(value, full.arguments[key]) for key, value in cut.arguments.items())
+
+
+def _begins(value: Any, whole: Any) -> bool:
+    if isinstance(value, dict):
+        return all(_begins(inner, whole[key]) for key, inner in value.items())
+    if isinstance(value, list):
+        return all(map(_begins, value, whole))
+    return bool(value == whole)
