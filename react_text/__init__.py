@@ -1,7 +1,8 @@
 """Tools for language models that have none.
 
 `Agent` answers questions with a model and tools; `tool` makes a tool of a typed function; `parse` and `parse_message`
-read what a model wrote. Backends: `LlamaCpp` (a GGUF in process) and `Scripted` (a model played by a script).
+read what a model wrote. Backends: `LlamaCpp` (a GGUF in process), `OpenAICompatible` and `Ollama` (endpoints over HTTP)
+and `Scripted` (a model played by a script).
 
 Each name is loaded from its module when it is first used, so that importing the package costs next to nothing.
 """
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from react_text.agent import Agent
     from react_text.backends.llama_cpp import LlamaCpp
+    from react_text.backends.ollama import Ollama
+    from react_text.backends.openai import OpenAICompatible
     from react_text.backends.scripted import Scripted
     from react_text.messages import Call, Fault, Observation, Turn, Usage
     from react_text.parsing import parse, parse_message
@@ -26,6 +29,8 @@ __all__ = [
     "Fault",
     "LlamaCpp",
     "Observation",
+    "Ollama",
+    "OpenAICompatible",
     "Scripted",
     "Tool",
     "Toolbox",
@@ -38,6 +43,8 @@ __all__ = [
 _HOMES = {
     "Agent": "agent",
     "LlamaCpp": "backends.llama_cpp",
+    "Ollama": "backends.ollama",
+    "OpenAICompatible": "backends.openai",
     "Scripted": "backends.scripted",
     "Call": "messages",
     "Fault": "messages",

@@ -1,6 +1,6 @@
 """What an endpoint and its model can do: findings, each with its evidence and date.
 
-Values only. Who asks the server is in backends/detection.py, who remembers is in capability_store.py. Support has
+Values only. Who asks the server is in backends/http/detection.py, who remembers is in capability_store.py. Support has
 three values, and no finding at all reads as "unknown".
 """
 

@@ -305,10 +305,10 @@ def _load(model: str, options: dict[str, Any], trace: Any) -> Any:
         if value is not None:
             raise click.UsageError(f"{flag} is for a model in process; with --base-url the server decides it.")
     if api == "ollama":
-        from react_text.backends.ollama_client import Ollama
+        from react_text.backends.ollama import Ollama
 
         return Ollama(base_url, model=model, fresh=fresh)
-    from react_text.backends.chat_completions import OpenAICompatible
+    from react_text.backends.openai import OpenAICompatible
 
     return OpenAICompatible(base_url, model=model, api=api, fresh=fresh)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import metadata
 from pathlib import Path
 
-from react_text.backends.gguf import check_gguf
+from react_text.backends.llama.gguf import check_gguf
 from react_text.errors import MissingExtra, ModelFileError
 
 DEFAULT_MODEL = "smollm2"

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from react_text.backends.address import read_address
 from react_text.backends.chat_template import ChatTemplate
-from react_text.backends.detection import Detected, Questions, detect, ollama_details
-from react_text.backends.http import Answer
+from react_text.backends.http.address import read_address
+from react_text.backends.http.connection import Answer
+from react_text.backends.http.detection import Detected, Questions, detect, ollama_details
 from react_text.capabilities import FACTS, PROBED_TOOL, Capabilities, Finding, finding, template_findings
 from react_text.capability_store import KEPT_SECONDS, CapabilityStore, Subject
 from react_text.messages import Message

@@ -20,6 +20,8 @@ def test_the_public_names_are_these():
         "Fault",
         "LlamaCpp",
         "Observation",
+        "Ollama",
+        "OpenAICompatible",
         "Scripted",
         "Tool",
         "Toolbox",
@@ -33,7 +35,18 @@ def test_the_public_names_are_these():
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    heavy = ["llama_cpp", "numpy", "jinja2", "rich", "pydantic", "jsonschema", "tenacity", "docstring_parser", "click"]
+    heavy = [
+        "llama_cpp",
+        "numpy",
+        "jinja2",
+        "rich",
+        "pydantic",
+        "jsonschema",
+        "tenacity",
+        "docstring_parser",
+        "click",
+        "httpx",
+    ]
     code = f"from react_text import *; import sys; print([name for name in {heavy} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from react_text import Call, Fault, Scripted, Turn
-from react_text.backends.chat_completions import OpenAICompatible
+from react_text.backends.openai import OpenAICompatible
 from react_text.capability_store import CapabilityStore
 from react_text.catalog import FAULTS
 from react_text.errors import BackendError, EndpointError, ToolsRefused

@@ -32,8 +32,8 @@ class Request:
     `reply_start` is text the reply is begun with, evaluated as part of the prompt. `stop` are strings that end the
     reply and are not part of it. `grammar` is GBNF over the text *after* `reply_start`. `until` is handed each new
     piece of text before its Delta is yielded; once it returns True nothing more is generated and the reply ends with
-    finish reason "stop" after that piece. `tools` (chat-completions tool dicts), `tool_choice` and `parallel_tool_calls`
-    are for structured mode only. `seconds` is the longest that an endpoint may be waited for.
+    finish reason "stop" after that piece. `tools` (chat-completions tool dicts), `tool_choice` and
+    `parallel_tool_calls` are for structured mode only. `seconds` is the longest that an endpoint may be waited for.
     """
 
     messages: Sequence[Message]

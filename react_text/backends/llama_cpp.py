@@ -1,7 +1,7 @@
 """The in-process backend: a GGUF file on llama.cpp, one conversation at a time.
 
 Renders messages to tokens, reuses what the KV cache holds of them, samples and streams. The checks around the C
-library are in llama_engine, the choice of tokens in sampling; nothing here knows tools, protocols or turns.
+library are in llama/engine.py, the choice of tokens in llama/sampling.py; nothing here knows tools, protocols or turns.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 
 from react_text.backends.base import Delta, FinishReason, Progress, Reply, Request, StreamItem
 from react_text.backends.chat_template import RAW_STOPS, ChatTemplate, Piece, render_raw
-from react_text.backends.llama_engine import PROMPT_CHUNK, Engine
-from react_text.backends.llama_grammar import TokenGrammar
-from react_text.backends.sampling import Sampler
+from react_text.backends.llama.engine import PROMPT_CHUNK, Engine
+from react_text.backends.llama.grammar import TokenGrammar
+from react_text.backends.llama.sampling import Sampler
 from react_text.backends.stops import StopStrings
 from react_text.errors import BackendError, ContextOverflow, GrammarError
 from react_text.messages import Message, Usage

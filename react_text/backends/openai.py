@@ -1,178 +1,347 @@
-"""The chat-completions wire format: a streamed answer put together into one choice.
+"""The chat-completions backend: any OpenAI-compatible endpoint over HTTP, streaming, with and without tools.
 
-Pure functions over what a server sent. Servers disagree on how a streamed call is numbered, named and repeated; the
-rules here were read from recorded streams of many of them.
+Renders nothing itself except for raw completions: the server does. What the endpoint is and can do is detected on
+first use, corrected by what its answers show, and remembered. httpx is imported when the first request is made.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import os
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Literal
+
+from react_text.backends.base import Request, StreamItem
+from react_text.backends.gbnf import check_grammar
+from react_text.backends.http.address import ApiKey, read_address
+from react_text.backends.http.assemble import assemble
+from react_text.backends.http.chat_body import chat_body, completion_body, continues
+from react_text.backends.http.chat_events import ChatReader
+from react_text.backends.http.connection import Answer, Ask, Connection
+from react_text.backends.http.detection import detect
+from react_text.backends.http.endpoint_errors import ErrorBody, refused_parameter, salvaged
+from react_text.backends.http.exchange import adrive, drive
+from react_text.backends.http.knowledge import Knowledge
+from react_text.capabilities import PROBED_MESSAGES, PROBED_TOOL, Capabilities, Support, finding
+from react_text.capability_store import CapabilityStore
+from react_text.errors import BackendError, EndpointError
+from react_text.messages import Message
+
+__all__ = ["OpenAICompatible", "assemble"]
+
+MOST_ADAPTATIONS = 8
+"""How often one request is asked again in another form because the endpoint would not take it as it was."""
+
+_OPTIONAL = frozenset(
+    (
+        "stop",
+        "stream",
+        "stream_options",
+        "max_tokens",
+        "temperature",
+        "parallel_tool_calls",
+        "top_p",
+        "top_k",
+        "min_p",
+        "seed",
+        "repeat_penalty",
+        "repetition_penalty",
+        "grammar",
+        "structured_outputs",
+        "guided_grammar",
+        "ebnf",
+        "grammar_string",
+        "continue_final_message",
+        "add_generation_prompt",
+    )
+)
+"""Parameters that an endpoint may refuse: the request is then made without them."""
 
 
-def assemble(sse_lines: Iterable[str] | str) -> dict[str, Any]:
-    """One chat-completions choice, `{"message": …, "finish_reason": …}`, from the lines of a streamed answer.
+class OpenAICompatible:
+    """A model behind an OpenAI-compatible endpoint.
 
-    Lines are those of the event stream, with or without `data: [DONE]`. `finish_reason` is None where the stream
-    ended without one. Fragments of a call are joined whether their index is missing, constant or growing, whether the
-    name is sent once or in every chunk, and whether the arguments come in pieces or as all so far each time. An error
-    sent inside the stream is kept as `choice["error"]`.
+    Parameters
+    ----------
+    base_url:
+        Where the API is, usually with /v1 at its end. None takes OPENAI_BASE_URL.
+    model:
+        The model's name there; None takes the first that the endpoint lists.
+    api_key:
+        None takes OPENAI_API_KEY. It is never shown, logged or part of an error.
+    api:
+        "chat", or "completions" for raw completions: old endpoints and models without a chat template.
+    timeout:
+        The longest silence in seconds; reading a long prompt on a CPU can take minutes.
+    connect_timeout, max_connections, retries, backoff:
+        See `http.connection.Connection`.
+    known:
+        Facts of `capabilities.FACTS` that the caller knows better than any detection, such as {"tools": "yes"}.
+    store:
+        Where findings are remembered; None is the user's cache folder.
+    fresh:
+        Forget what was remembered about this endpoint and model.
+    headers, body:
+        Further HTTP headers, and further fields of every request.
+
+    Failures are `EndpointError`s, `ToolsRefused` and `ContextOverflow`. Safe to use from many threads and tasks. In an
+    event loop, `await acapabilities()` before anything reads a property that would ask the server and wait.
     """
-    content: list[str] = []
-    reasoning: list[str] = []
-    calls: list[_StreamedCall] = []
-    legacy = _StreamedCall()
-    finish_reason: str | None = None
-    error: Any = None
-    for event in _events(sse_lines):
-        error = event.get("error") or error
-        choice = _first_choice(event)
-        finish_reason = choice.get("finish_reason") or finish_reason
-        delta = choice.get("delta") or choice.get("message") or {}
-        if not isinstance(delta, Mapping):
-            continue
-        content.append(_text(delta.get("content")))
-        reasoning.append(_text(delta.get("reasoning_content")) or _text(delta.get("reasoning")))
-        for entry in _entries(delta.get("tool_calls")):
-            _take(calls, entry)
-        function_call = delta.get("function_call")
-        if isinstance(function_call, Mapping):
-            legacy.add({"function": function_call})
-    message: dict[str, Any] = {"role": "assistant", "content": "".join(content) or None}
-    if any(reasoning):
-        message["reasoning_content"] = "".join(reasoning)
-    if calls:
-        message["tool_calls"] = [call.entry() for call in calls]
-    if legacy.name or legacy.fragments:
-        message["function_call"] = legacy.entry()["function"]
-    whole: dict[str, Any] = {"message": message, "finish_reason": finish_reason}
-    return whole if error is None else whole | {"error": error}
 
+    def __init__(
+        self,
+        base_url: str | None = None,
+        *,
+        model: str | None = None,
+        api_key: str | None = None,
+        api: Literal["chat", "completions"] = "chat",
+        timeout: float = 300.0,
+        connect_timeout: float = 5.0,
+        max_connections: int = 16,
+        retries: int = 2,
+        backoff: float = 0.5,
+        known: Mapping[str, Any] | None = None,
+        store: CapabilityStore | None = None,
+        fresh: bool = False,
+        headers: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> None:
+        url = base_url or os.environ.get("OPENAI_BASE_URL", "")
+        if not url.strip():
+            raise BackendError("No endpoint was given.", hint="Pass base_url= (--base-url) or set OPENAI_BASE_URL.")
+        if api not in ("chat", "completions"):
+            raise ValueError(f"api {api!r} is not known; use 'chat' or 'completions'.")
+        self.address = read_address(url)
+        self.api = api
+        self._extra = dict(body or {})
+        self._refused_grammars: set[str] = set()
+        """Sound grammars that the server could not take: each is sent once."""
+        self._connection = Connection(
+            self.address,
+            ApiKey(
+                os.environ.get("OPENAI_API_KEY") if api_key is None else api_key,
+                (*(headers or {}).values(), self.address.password),
+            ),
+            timeout=timeout,
+            connect_timeout=connect_timeout,
+            max_connections=max_connections,
+            retries=retries,
+            backoff=backoff,
+            headers=headers,
+        )
+        self._knowledge = Knowledge(
+            self._connection,
+            model or "",
+            lambda name: detect(self.address, name),
+            known=known,
+            store=store,
+            fresh=fresh,
+        )
 
-def _events(lines: Iterable[str] | str) -> Iterator[Mapping[str, Any]]:
-    """The JSON objects of an event stream; data that spans several lines is joined, and what is no JSON is left out."""
-    waiting = ""
-    for line in lines.split("\n") if isinstance(lines, str) else lines:
-        line = line.strip("\r\n ")
-        if not line:
-            waiting = ""
-            continue
-        data = line[5:].strip() if line.startswith("data:") else line if line.startswith("{") else ""
-        if not data:
-            continue
-        whole = f"{waiting}\n{data}" if waiting else data
+    def __repr__(self) -> str:
+        return f"OpenAICompatible({self.address.base!r}, model={self._knowledge.model!r})"
+
+    @property
+    def name(self) -> str:
+        return self._knowledge.model or self.address.base
+
+    @property
+    def base_url(self) -> str:
+        return self.address.base
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What is known of the endpoint and model; asks the server the first time, a few GETs and no generation."""
+        return self._knowledge.get()
+
+    async def acapabilities(self) -> Capabilities:
+        """The async twin of `capabilities`."""
+        return await self._knowledge.aget()
+
+    @property
+    def context_length(self) -> int | None:
+        return self.capabilities.context_length
+
+    @property
+    def supports_grammar(self) -> bool:
+        return self.capabilities.grammar is not None
+
+    def tool_support(self) -> Support:
+        """Whether tools reach the model and its calls come back as such, as far as is known; spends no generation."""
+        return "no" if self.api == "completions" else self.capabilities.tools
+
+    def learn(self, fact: str, value: Any, evidence: str) -> Capabilities:
+        """Remember what an answer has shown: a fact of `capabilities.FACTS` with a sentence of evidence."""
+        return self._knowledge.learn(fact, value, evidence)
+
+    def measure_tools(self) -> Support:
+        """Whether tools reach the prompt, by comparing the prompt tokens of two one-token generations."""
+        return self._measured(self._connection.drive(self._token_counts(self.capabilities)))
+
+    async def ameasure_tools(self) -> Support:
+        """The async twin of `measure_tools`."""
+        known = await self.acapabilities()
+        return self._measured(await self._connection.adrive(self._token_counts(known)))
+
+    def _token_counts(self, known: Capabilities) -> Generator[Ask, Answer | None, list[Any]]:
+        counts = []
+        tools: tuple[dict[str, Any], ...]
+        for tools in ((), (PROBED_TOOL,)):
+            request = Request(PROBED_MESSAGES, max_tokens=1, tools=tools)
+            body = chat_body(request, self._knowledge.model, known, stream=False, extra=self._extra)
+            answer = yield Ask("POST", f"{self.address.base}/chat/completions", body)
+            usage = answer.value.get("usage") if answer and isinstance(answer.value, Mapping) else None
+            counts.append(usage.get("prompt_tokens") if isinstance(usage, Mapping) else None)
+        return counts
+
+    def _measured(self, counts: Sequence[Any]) -> Support:
+        without, with_tools = counts
+        if not (isinstance(without, int) and isinstance(with_tools, int)):
+            return "unknown"
+        support: Support = "yes" if with_tools > without else "no"
+        self.learn("tools", support, f"prompt tokens without and with a tool: {without}, {with_tools}")
+        return support
+
+    def stream(self, request: Request) -> Iterator[StreamItem]:
+        """Generate one reply: Delta items, one Reply. Closing the iterator closes the connection."""
+        yield from drive(self._connection, _Exchange(self, request, self.capabilities))
+
+    async def astream(self, request: Request) -> AsyncIterator[StreamItem]:
+        """The async twin of `stream`. Cancelling the task closes the connection."""
+        items = adrive(self._connection, _Exchange(self, request, await self.acapabilities()))
         try:
-            event = json.loads(whole)
-        except (ValueError, RecursionError):
-            waiting = whole
-            continue
-        waiting = ""
-        if isinstance(event, Mapping):
-            yield event
+            async for item in items:
+                yield item
+        finally:
+            await items.aclose()  # type: ignore[attr-defined]
+
+    def count_tokens(self, messages: Sequence[Message], reply_start: str = "") -> int | None:
+        """None: only the server could tell."""
+        return None
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connection.close()
+
+    async def aclose(self) -> None:
+        """Close the connections, those of the running event loop too."""
+        await self._connection.aclose()
+
+    def __enter__(self) -> OpenAICompatible:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> OpenAICompatible:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.aclose()
 
 
-def _first_choice(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    choices = event.get("choices")
-    for choice in choices if isinstance(choices, list) else ():
-        if isinstance(choice, Mapping) and not choice.get("index"):
-            return choice
-    return {}
+class _Exchange:
+    """One request and its answer, in as many forms as the endpoint makes necessary."""
 
+    def __init__(self, backend: OpenAICompatible, request: Request, known: Capabilities) -> None:
+        if request.grammar is not None and not request.tools:
+            check_grammar(request.grammar)
+        self.open = True
+        self._backend = backend
+        self._request = request
+        self._known = known
+        self._raw = backend.api == "completions" or known.get("template") == "no"
+        self._streamed = "stream" not in known.refused
+        self._sent: list[str] = []
+        self._adaptations = 0
+        self.reader = self._reader()
 
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
-    return ""
+    @property
+    def seconds(self) -> float | None:
+        return self._request.seconds
 
+    @property
+    def url(self) -> str:
+        return f"{self._backend.address.base}/{'completions' if self._raw else 'chat/completions'}"
 
-def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
-    for entry in value if isinstance(value, list) else [value]:
-        if isinstance(entry, Mapping):
-            yield entry
+    def body(self) -> dict[str, Any]:
+        self.reader = self._reader()
+        backend, known = self._backend, self._known
+        if self._grammar_refused:
+            known = Capabilities(MappingProxyType({**known.findings, "grammar": finding("none", "refused")}))
+        build = completion_body if self._raw else chat_body
+        body = build(self._request, backend._knowledge.model, known, stream=self._streamed, extra=backend._extra)
+        self._sent = [name for name in body if name in _OPTIONAL and name not in backend._extra]
+        return body
 
+    @property
+    def _grammar_refused(self) -> bool:
+        return self._request.grammar in self._backend._refused_grammars
 
-@dataclass
-class _StreamedCall:
-    """One call under way. `fragments` are the pieces of its arguments as they came."""
+    def _reader(self) -> ChatReader:
+        continued = self._raw or continues(self._request, self._known)
+        error = partial(self._backend._connection.error, sent_tools=bool(self._request.tools))
+        return ChatReader(self._request, error, continued=continued, raw=self._raw)
 
-    index: Any = None
-    id: str = ""
-    name: str = ""
-    fragments: list[str] = field(default_factory=list)
+    def ended(self) -> Iterator[StreamItem]:
+        """The end of an answer: the Reply, or another attempt where a stream held nothing."""
+        if self.reader.empty and self._streamed:
+            # some servers begin a stream before they know that they cannot answer, and only say why without one
+            self._streamed = False
+            return
+        try:
+            items = list(self.reader.end())
+        except EndpointError as error:
+            yield from self.failed(error)
+            return
+        self.open = False
+        yield from items
 
-    def add(self, entry: Mapping[str, Any]) -> None:
-        function = _function(entry)
-        self.id = self.id or _text(entry.get("id"))
-        name = _text(function.get("name"))
-        # a name is sent once, in every chunk, as all so far, or in pieces
-        if name.startswith(self.name):
-            self.name = name
-        elif name and not self.name.startswith(name):
-            self.name += name
-        arguments = function.get("arguments")
-        if arguments is not None and arguments != "":
-            self.fragments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
+    def failed(self, error: EndpointError) -> Iterator[StreamItem]:
+        """What can still be made of a failed answer: its end, the model's text out of the error, or another form."""
+        if self.reader.finished and error.reason in ("disconnected", "timeout"):
+            yield from self.ended()
+            return
+        body = error.body if isinstance(error.body, ErrorBody) else ErrorBody()
+        text = salvaged(body)
+        if text is not None:
+            self.open = False
+            yield from self.reader.salvage(text)
+            return
+        if not self.reader.started and self._adapts(error, body):
+            return
+        error.partial = self.reader.text.text
+        raise error
 
-    def arguments(self) -> str:
-        joined = "".join(self.fragments)
-        # each fragment holding all so far is only believed where the fragments joined are no JSON
-        if len(self.fragments) > 1 and not _is_json(joined):
-            pairs = zip(self.fragments, self.fragments[1:], strict=False)
-            if all(later.startswith(earlier) for earlier, later in pairs):
-                return self.fragments[-1]
-        return joined
+    def _adapts(self, error: EndpointError, body: ErrorBody) -> bool:
+        """Change the form of the request after a refusal, and remember why; False where nothing can be changed."""
+        self._adaptations += 1
+        if self._adaptations > MOST_ADAPTATIONS:
+            return False
+        evidence = f"HTTP {error.status}: {body.message[:200]}"
+        if error.reason == "tools":
+            self._learn("tools", "no", evidence)
+            return False
+        if error.reason == "grammar" and self._request.grammar is not None and not self._grammar_refused:
+            self._backend._refused_grammars.add(self._request.grammar)
+            return True
+        if error.reason == "prefill" and self._known.prefill is not None:
+            self._learn("prefill", "none", evidence)
+            return True
+        if error.reason == "template" and not self._raw and not self._request.tools:
+            self._raw = True
+            self._learn("template", "no", evidence)
+            return True
+        name = refused_parameter(body, self._sent) if error.reason in ("request", "grammar") else None
+        if name is None:
+            return False
+        if name == "stream":
+            self._streamed = False
+        if name in ("continue_final_message", "add_generation_prompt"):
+            self._learn("prefill", "none", evidence)
+        self._learn("refused", sorted(self._known.refused | {name}), evidence)
+        return True
 
-    def entry(self) -> dict[str, Any]:
-        function = {"name": self.name, "arguments": self.arguments()}
-        return {"id": self.id, "type": "function", "function": function}
-
-
-def _function(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    function = entry.get("function")
-    return function if isinstance(function, Mapping) else entry
-
-
-def _take(calls: list[_StreamedCall], entry: Mapping[str, Any]) -> None:
-    """Add one delta to the call it belongs to, or begin a new call."""
-    index = entry.get("index")
-    call_id = _text(entry.get("id"))
-    name = _text(_function(entry).get("name"))
-    current = next((call for call in reversed(calls) if call_id and call.id == call_id), None)
-    if current is None:
-        current = next((call for call in reversed(calls) if index is not None and call.index == index), None)
-    if current is None and calls and (index is None or not (call_id or name)):
-        current = calls[-1]
-    if current is None or _begins_another(current, call_id, name, _function(entry).get("arguments")):
-        current = _StreamedCall(index=index)
-        calls.append(current)
-    current.add(entry)
-
-
-def _begins_another(current: _StreamedCall, call_id: str, name: str, arguments: Any) -> bool:
-    """Whether a delta at the index of `current` begins another call.
-
-    A new id with a name does, unless the call under way is still incomplete and has the same name (a server that
-    draws a fresh id for every chunk). Without ids, a name does once the arguments under way are complete and new
-    ones come with it that do not repeat them.
-    """
-    if not name or not (current.name or current.id or current.fragments):
-        return False
-    if call_id and call_id == current.id:
-        return False
-    under_way = current.arguments()
-    if call_id and current.id:
-        return name != current.name or not under_way or _is_json(under_way)
-    fresh = isinstance(arguments, str) and arguments.lstrip().startswith("{") and not arguments.startswith(under_way)
-    return (fresh or name != current.name) and _is_json(under_way)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+    def _learn(self, fact: str, value: Any, evidence: str) -> None:
+        self._known = self._backend.learn(fact, value, evidence)

@@ -44,9 +44,11 @@ _EMPTY = re.compile(
 )
 _PROSE_AFTER = re.compile(
     r"\n[ \t]*(?:I|I'll|I'm|I’ll|Let|Now|This|The|These|We|Next|Then|After|Once|Please|Waiting|Note|Here|If|When|My|"
-    r"It)\b"
-    r"[^={}();<>\n]*(?:[.!?:…]|\Z)"
+    r"It)\b[^={}();<>\n]*(?:[.!?:…]|\Z)"
 )
+_REMARK_AFTER = re.compile(r"\n[ \t]*\n[ \t]*[\[(][A-Za-z][^=;{}<>\n]* [^=;{}<>\n]*[\])][ \t]*\Z")
+_LEFT_OVER = re.compile(r"\s*\n[ \t]*(?:PAUSE|[-=_*]{3,}|(?P<fence>`{3,}))[ \t]*\Z")
+_CODE = re.compile(r"[=(){};]|^\s*(?:#|//|SELECT|def|import|for|while|if)\b", re.IGNORECASE | re.MULTILINE)
 _DOUBTFUL = frozenset({"unquoted_string", "wrong_closer", "inner_quotes", "missing_closer"})
 """Repairs that make more text on the line of the object's end a sign that it was read as too short."""
 
@@ -235,16 +237,26 @@ def _bare(text: str, tool: Tool | None, *, fenced: bool = False) -> ArgumentsRea
     name, schema = only
     note = _note("bare_input", text, name)
     if takes_text(schema):
-        prose = None if fenced else _PROSE_AFTER.search(text)
-        if _holds_more(text, tool):
-            return ArgumentsRead(None, (note,), "ambiguous_arguments")
-        if prose and not _CODE.search(text[: prose.start()]):
-            return ArgumentsRead(None, (note,), "ambiguous_arguments")
-        return ArgumentsRead({name: text}, (note,), bare=True)
+        repairs: tuple[Repair, ...] = (note,)
+        if _holds_more(text, tool) or (not fenced and _goes_on(text)):
+            return ArgumentsRead(None, repairs, "ambiguous_arguments")
+        rest = None if fenced else _LEFT_OVER.search(text, max(0, len(text) - 100))
+        if rest is not None and not (rest["fence"] and text.count("```") % 2 == 0):
+            repairs += (_note("trailing_text", text[rest.start() :].strip()),)
+            text = text[: rest.start()]
+        return ArgumentsRead({name: text}, repairs, bare=True)
     scalar = read_scalar(text)
     if scalar is not None and len(declared_properties(tool.parameters, tool.parameters)[0]) == 1:
         return ArgumentsRead({name: scalar.value}, (note,), bare=True)
     return ArgumentsRead(None, fault="unreadable_arguments")
+
+
+def _goes_on(text: str) -> bool:
+    """Whether a text for one argument seems to be followed by words about it."""
+    prose = _PROSE_AFTER.search(text)
+    if prose and (text[: prose.start()].endswith("\n") or not _CODE.search(text[: prose.start()])):
+        return True
+    return _REMARK_AFTER.search(text, max(0, len(text) - 400)) is not None
 
 
 def _holds_more(text: str, tool: Tool) -> bool:

@@ -158,6 +158,9 @@ class Reading:
         answer = self.text[section.start : section.end].strip()
         if section.label is not None and section.label.bold and answer.endswith("**"):
             answer = answer[:-2].rstrip()
+        if answer.endswith("\n```") and answer.count("```") % 2:
+            self.note("whole_turn_fenced", section.end - 3, section.end)
+            answer = answer[:-3].rstrip()
         if not answer:
             return self.none(fault("no_action", self.tools), thoughts)
         return self.answer(answer, thoughts)

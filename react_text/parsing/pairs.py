@@ -9,10 +9,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from react_text.parsing.align import only_parameter, takes_text
 from react_text.parsing.jsonish import read_value
 from react_text.parsing.names import plain, resolve_name
 from react_text.parsing.scalars import read_scalar
 from react_text.parsing.strings import CLOSERS, decode
+from react_text.parsing.wrappers import unquoted
 from react_text.schema import declared_properties, resolve_ref, types_of
 from react_text.tools import Tool
 
@@ -128,6 +130,10 @@ def read_call_arguments(inside: str, tool: Tool) -> dict[str, Any] | None:
     pairs = read_pairs(inside, tool)
     if pairs is not None:
         return pairs
+    quoted = unquoted(inside)
+    only = only_parameter(tool)
+    if quoted is not None and quoted.closed and not quoted.rest and only is not None and takes_text(only[1]):
+        return {only[0]: quoted.text}
     read = read_value(f"[{inside}]")
     properties, _ = declared_properties(tool.parameters, tool.parameters)
     if not read.readable or read.end != len(inside) + 2 or not isinstance(read.value, list):

@@ -76,7 +76,13 @@ def _answer(text: str, final: int) -> Turn | None:
     thought, answer = text[9:final], text[final + 15 :].rstrip(" \n")
     if not thought or thought != thought.strip() or _holds_label(text, 9, final):
         return None
-    if not answer or answer != answer.strip() or echoed_answer(answer) or _holds_label(text, final + 15, len(text)):
+    if (
+        answer.count("```") % 2
+        or not answer
+        or answer != answer.strip()
+        or echoed_answer(answer)
+        or _holds_label(text, final + 15, len(text))
+    ):
         return None
     return Turn("final", final=answer, thought=thought, strict=True)
 

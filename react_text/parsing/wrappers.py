@@ -56,8 +56,9 @@ def fence_body(text: str, start: int) -> int:
 def unfenced(text: str) -> Unwrapped | None:
     """The inside of a text that begins with a code fence, or that one pair of backticks surrounds."""
     if _FENCE.match(text) is None:
-        if len(text) > 2 and text[0] == "`" == text[-1] and "`" not in text[1:-1]:
-            return Unwrapped(text[1:-1])
+        bare = text.rstrip(".,;")
+        if len(bare) > 2 and bare[0] == "`" == bare[-1] and "`" not in bare[1:-1]:
+            return Unwrapped(bare[1:-1])
         return None
     body = fence_body(text, 0)
     stop = fence_end(text, 0)

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import real
+from standin import StandIn, Wire, chat, recorded, transcript
 
-SERVERS = Path(__file__).parent.parent / "servers"
-sys.path.insert(0, str(SERVERS))
-
-import real  # noqa: E402
-from standin import StandIn, Wire, chat, recorded, transcript  # noqa: E402
-
-from react_text.capability_store import CapabilityStore  # noqa: E402
+from react_text.capability_store import CapabilityStore
 
 
 @pytest.fixture

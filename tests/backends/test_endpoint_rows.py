@@ -13,8 +13,8 @@ from ollama_standin import OllamaStandIn
 from standin import StandIn, Wire, chat, events
 
 from react_text import Agent
-from react_text.backends.chat_completions import OpenAICompatible
-from react_text.backends.ollama_client import Ollama
+from react_text.backends.ollama import Ollama
+from react_text.backends.openai import OpenAICompatible
 from react_text.capability_store import CapabilityStore
 from react_text.events import Result
 

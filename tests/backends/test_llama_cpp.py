@@ -427,9 +427,9 @@ def test_loading_reports_its_progress_and_can_be_interrupted() -> None:
 
 
 def test_without_llama_cpp_the_install_line_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    from react_text.backends import llama_engine
+    from react_text.backends.llama import engine
 
-    llama_engine.library.cache_clear()
+    engine.library.cache_clear()
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
     with pytest.raises(MissingExtra, match=r"pip install 'react-text\[local\]'"):
         LlamaCpp(resolve_model("smollm2"))

@@ -12,7 +12,7 @@ import pytest
 from standin import StandIn, Wire
 
 from react_text.backends.base import Delta, Reply, Request
-from react_text.backends.chat_completions import OpenAICompatible
+from react_text.backends.openai import OpenAICompatible
 from react_text.capability_store import CapabilityStore
 from react_text.errors import ContextOverflow, EndpointError, ToolsRefused
 

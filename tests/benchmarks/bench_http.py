@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 
 from react_text import Agent
-from react_text.backends.chat_completions import OpenAICompatible
+from react_text.backends.openai import OpenAICompatible
 from react_text.capability_store import CapabilityStore
 
 ROUNDS = 100

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from react_text.backends.base import Reply, Request, Sampling
+from react_text.backends.llama.grammar import TokenGrammar
 from react_text.backends.llama_cpp import LlamaCpp
-from react_text.backends.llama_grammar import TokenGrammar
 from react_text.messages import Message, Usage
 from react_text.models import resolve_model
 

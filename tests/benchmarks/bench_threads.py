@@ -40,7 +40,7 @@ LONGEST_SECONDS = 8.0
 
 def measure(n_threads: int, n_threads_batch: int) -> dict[str, float]:
     """Tokens per second of prompt evaluation and of decoding, in this process."""
-    from react_text.backends.llama_engine import PROMPT_CHUNK, Engine
+    from react_text.backends.llama.engine import PROMPT_CHUNK, Engine
     from react_text.models import resolve_model
 
     engine = Engine(resolve_model("smollm2"), n_ctx=1024, n_threads=n_threads, n_threads_batch=n_threads_batch)

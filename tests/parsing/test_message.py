@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from react_text import Tool, Turn, parse, parse_message
-from react_text.backends.ollama import to_choice
-from react_text.backends.openai import assemble
+from react_text.backends.http.assemble import assemble
+from react_text.backends.http.ollama_answer import to_choice
 from react_text.catalog import FAULTS, REPAIRS
 
 CORPUS = Path(__file__).parent.parent / "corpus" / "structured.dev.jsonl"

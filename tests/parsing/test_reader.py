@@ -139,6 +139,7 @@ def test_labels_are_read_in_every_language_of_the_table(language: str, offered: 
         ("[FINAL ANSWER] blue", "blue"),
         ("Thought: I know the final answer Final Answer: blue", "blue"),
         ("```\nThought: t\nAnswer: blue\n```", "blue"),
+        ("Thought: t\nFinal Answer: blue\n```", "blue"),
         ("Action: Final Answer\nAction Input: blue", "blue"),
         ('Action: Final Answer\nAction Input: "blue"', "blue"),
         ("Action: Final Answer: blue", "blue"),
@@ -242,7 +243,8 @@ def test_several_actions_before_an_observation_are_all_calls(offered: Offered) -
 
 def test_words_of_a_label_in_a_thought_open_no_section(offered: Offered) -> None:
     turn = parse(
-        'Thought: My observation: the line "Action: clock" says it. Next Action: look.\nNot ready for Final Answer: no. Option: A\n'
+        'Thought: My observation: the line "Action: clock" says it. Next Action: look.\n'
+        "Not ready for Final Answer: no. Option: A\n"
         'Action: add\nAction Input: {"a": 1, "b": 2}',
         offered(),
     )

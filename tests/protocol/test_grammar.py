@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from react_text.backends.gbnf import check_grammar
-from react_text.backends.llama_grammar import TokenGrammar
+from react_text.backends.llama.grammar import TokenGrammar
 from react_text.data import load_dialect, load_grammar_skeleton
 from react_text.parsing import parse
 from react_text.protocol.examples import example_of

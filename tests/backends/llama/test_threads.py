@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from react_text.backends.llama_threads import (
+from react_text.backends.llama.threads import (
     decode_threads,
     patient_threads,
     physical_cores,

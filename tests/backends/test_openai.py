@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from standin import StandIn, Wire, chat, events, not_found, transcript
 
 from react_text.backends.base import Backend, Delta, Reply, Request, Sampling
-from react_text.backends.chat_body import begun_grammar, chat_body, harmless
-from react_text.backends.chat_completions import OpenAICompatible
-from react_text.backends.endpoint_errors import (
+from react_text.backends.gbnf import check_grammar
+from react_text.backends.http.chat_body import begun_grammar, chat_body, harmless
+from react_text.backends.http.endpoint_errors import (
     REASONS,
     ErrorBody,
     read_body,
@@ -23,8 +23,8 @@ from react_text.backends.endpoint_errors import (
     refused_parameter,
     salvaged,
 )
-from react_text.backends.gbnf import check_grammar
-from react_text.backends.reply_text import ReplyText
+from react_text.backends.http.reply_text import ReplyText
+from react_text.backends.openai import OpenAICompatible
 from react_text.capabilities import Capabilities, finding
 from react_text.capability_store import CapabilityStore
 from react_text.errors import ContextOverflow, EndpointError, GrammarError, ToolsRefused

@@ -14,8 +14,8 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from react_text.backends.address import Address
-from react_text.backends.http import Answer, Ask
+from react_text.backends.http.address import Address
+from react_text.backends.http.connection import Answer, Ask
 from react_text.capabilities import PROBED_MESSAGES, PROBED_TOOL, Finding, finding
 
 Questions: TypeAlias = Generator[Ask, "Answer | None", "Detected"]

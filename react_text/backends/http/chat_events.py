@@ -12,9 +12,9 @@ from typing import Any
 
 from react_text.backends.base import Delta, FinishReason, Reply, Request, StreamItem
 from react_text.backends.chat_template import RAW_STOPS
-from react_text.backends.endpoint_errors import ErrorBody, read_body, read_error
-from react_text.backends.openai import assemble
-from react_text.backends.reply_text import ReplyText
+from react_text.backends.http.assemble import assemble
+from react_text.backends.http.endpoint_errors import ErrorBody, read_body, read_error
+from react_text.backends.http.reply_text import ReplyText
 from react_text.errors import BackendError, EndpointError
 from react_text.messages import Message, Usage
 

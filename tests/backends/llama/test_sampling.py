@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from react_text.backends.base import Sampling
-from react_text.backends.sampling import Sampler
+from react_text.backends.llama.sampling import Sampler
 from react_text.errors import BackendError
 
 SCORES = np.log(np.array([0.4, 0.3, 0.2, 0.06, 0.04], np.float32))

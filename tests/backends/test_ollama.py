@@ -10,7 +10,7 @@ from ollama_standin import OllamaStandIn
 from standin import StandIn, Wire
 
 from react_text.backends.base import Backend, Delta, Reply, Request, Sampling
-from react_text.backends.ollama_client import Ollama, native_body, native_messages
+from react_text.backends.ollama import Ollama, native_body, native_messages
 from react_text.capability_store import CapabilityStore
 from react_text.errors import EndpointError, ToolsRefused
 

@@ -11,8 +11,8 @@ import weakref
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-from react_text.backends.detection import Detected, Questions
-from react_text.backends.http import Answer, Ask, Connection
+from react_text.backends.http.connection import Answer, Ask, Connection
+from react_text.backends.http.detection import Detected, Questions
 from react_text.capabilities import Capabilities, Finding, Source, finding
 from react_text.capability_store import CapabilityStore, Subject
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any, Protocol
 
 from react_text.backends.base import StreamItem
-from react_text.backends.http import Connection
+from react_text.backends.http.connection import Connection
 from react_text.errors import EndpointError
 
 

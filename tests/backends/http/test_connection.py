@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standin import StandIn, Wire, chat, events, not_found
 
-from react_text.backends import http
-from react_text.backends.address import ApiKey, read_address
 from react_text.backends.base import Delta, Reply, Request
-from react_text.backends.bodies import LineSplitter
-from react_text.backends.chat_completions import OpenAICompatible
+from react_text.backends.http import connection
+from react_text.backends.http.address import ApiKey, read_address
+from react_text.backends.http.bodies import LineSplitter
+from react_text.backends.openai import OpenAICompatible
 from react_text.capability_store import CapabilityStore
 from react_text.errors import BackendError, EndpointError
 
@@ -172,8 +172,8 @@ def test_retry_after_is_what_is_waited(
 
 
 def test_retry_after_may_be_a_date() -> None:
-    assert http._retry_after({"Retry-After": formatdate(0, usegmt=True)}) == 0.0
-    assert http._retry_after({"Retry-After": "soon"}) is None
+    assert connection._retry_after({"Retry-After": formatdate(0, usegmt=True)}) == 0.0
+    assert connection._retry_after({"Retry-After": "soon"}) is None
 
 
 def test_an_endpoint_that_asks_to_wait_too_long_is_an_error_at_once(standin: Start, store: CapabilityStore) -> None:
@@ -247,8 +247,8 @@ def test_nobody_there_says_who_is_expected_and_how_to_start_it(store: Capability
     ("port", "server"), [(8080, "llama-server"), (11434, "Ollama"), (1234, "LM Studio"), (8000, "vLLM")]
 )
 def test_the_port_tells_which_server_is_expected(port: int, server: str) -> None:
-    connection = http.Connection(read_address(f"http://127.0.0.1:{port}/v1"), ApiKey(None))
-    assert connection._how_to_start().startswith(server)
+    opened = connection.Connection(read_address(f"http://127.0.0.1:{port}/v1"), ApiKey(None))
+    assert opened._how_to_start().startswith(server)
 
 
 @pytest.mark.parametrize(

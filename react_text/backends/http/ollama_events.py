@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from react_text.backends.base import FinishReason, Reply, Request, StreamItem
-from react_text.backends.endpoint_errors import ErrorBody, read_body, read_error
-from react_text.backends.ollama import to_choice
-from react_text.backends.reply_text import ReplyText
+from react_text.backends.http.endpoint_errors import ErrorBody, read_body, read_error
+from react_text.backends.http.ollama_answer import to_choice
+from react_text.backends.http.reply_text import ReplyText
 from react_text.errors import BackendError, EndpointError
 from react_text.messages import Message, Usage
 

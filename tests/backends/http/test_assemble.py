@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from react_text.backends.ollama import to_choice
-from react_text.backends.openai import assemble
+from react_text.backends.http.assemble import assemble
+from react_text.backends.http.ollama_answer import to_choice
 
 OBAN = '{"harbour": "Oban"}'
 IONA = '{"harbour": "Iona"}'

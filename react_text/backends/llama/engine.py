@@ -17,8 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from react_text.backends.gguf import check_gguf, load_failure
-from react_text.backends.llama_threads import (
+from react_text.backends.llama.gguf import check_gguf, load_failure
+from react_text.backends.llama.threads import (
     decode_threads,
     patient_threads,
     physical_cores,
@@ -26,7 +26,7 @@ from react_text.backends.llama_threads import (
     reports_matrix_tiles,
     usable_cpus,
 )
-from react_text.backends.llama_vocabulary import Vocabulary
+from react_text.backends.llama.vocabulary import Vocabulary
 from react_text.errors import BackendError, MissingExtra, ModelFileError
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from react_text.backends.address import EXPECTED_AT_PORT, Address, ApiKey
-from react_text.backends.bodies import LineSplitter, acapped, capped
-from react_text.backends.endpoint_errors import ErrorBody, overflow_numbers, read_body, reason_of
-from react_text.backends.retries import LONGEST_WAIT, RetryPolicy
+from react_text.backends.http.address import EXPECTED_AT_PORT, Address, ApiKey
+from react_text.backends.http.bodies import LineSplitter, acapped, capped
+from react_text.backends.http.endpoint_errors import ErrorBody, overflow_numbers, read_body, reason_of
+from react_text.backends.http.retries import LONGEST_WAIT, RetryPolicy
 from react_text.errors import BackendError, ContextOverflow, EndpointError, ToolsRefused
 
 if TYPE_CHECKING:

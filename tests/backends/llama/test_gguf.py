@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from react_text.backends.gguf import check_gguf, load_failure
+from react_text.backends.llama.gguf import check_gguf, load_failure
 from react_text.errors import ModelFileError
 
 GOOD = struct.pack("<4sIQQ", b"GGUF", 3, 1, 1)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from react_text.backends.gbnf import check_grammar
-from react_text.backends.llama_engine import Engine, library
+from react_text.backends.llama.engine import Engine, library
 from react_text.errors import GrammarError
 
 if TYPE_CHECKING:
