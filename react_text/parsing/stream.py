@@ -32,6 +32,7 @@ _INLINE_PREFIXES = frozenset(
     for words in ("Action Input:", "Action:", "Final Answer:", "Observation:", "Thought:", "Tool Input:", "Input:")
     for size in range(1, len(words))
 )
+_MOST_TRIES = 20
 _FREE_CHECKS = 200_000
 _CHECKS_PER_CHARACTER = 8
 
@@ -71,7 +72,7 @@ class StreamReader:
         self._held: list[str] = []
         self._line_open = True
         self._begun = self._bold = self._shown = False
-        self._thoughts = 0
+        self._thoughts = self._tries = 0
         self._index = 0
         self._action: Section | None = None
         self._input: Section | None = None
@@ -211,6 +212,7 @@ class StreamReader:
         self._mode = mode
         self._begun = self._shown = False
         self._json = None
+        self._tries = 0
 
     def _next_call(self) -> None:
         if self._action is not None and self._named:
@@ -244,6 +246,12 @@ class StreamReader:
         if self._input is not None:
             self._input.end = end
         step = read_step(text, self._action, self._input, self.tools, last=False)
+        code = step.fault.code if step.fault else ""
+        if code in ("truncated", "unreadable_arguments") and self._json is not None and self._tries < _MOST_TRIES:
+            # The brace may stand inside a string in other quotes than JSON's.
+            self._tries += 1
+            self._json.depth, self._json.closed = 1, False
+            return
         if step.call is not None:
             if not self._named:
                 events.append(StreamEvent("call_started", index=self._index, name=step.call.name))

@@ -60,6 +60,12 @@ def corpus(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.fixture(scope="session")
+def react_cases() -> list[dict[str, Any]]:
+    """Every line of the ReAct corpus."""
+    return corpus("react")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that takes `react_case` or `text_case` runs once for each line of the corpus."""
     if "react_case" in metafunc.fixturenames:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from react_text import parse
@@ -33,3 +34,16 @@ def test_well_formed_text_is_never_changed(react_case: dict[str, Any]) -> None:
         turn = parse(react_case["output"], react_case["tools"])
         assert turn.repairs == ()
         assert turn.strict
+
+
+def test_nothing_of_the_corpus_is_silently_read_wrong(react_cases: list[dict[str, Any]]) -> None:
+    """Prints the score (`pytest -s -k silently tests/parsing/test_corpus.py`); a refusal is no wrong reading."""
+    verdicts: Counter[str] = Counter()
+    for case in react_cases:
+        expect = case["expect"]
+        turn = parse(case["output"], case["tools"])
+        calls = [{"name": call.name, "arguments": dict(call.arguments)} for call in turn.calls]
+        right = (turn.kind, calls, turn.final) == (expect["kind"], expect["calls"], expect["final"])
+        verdicts["right" if right else "too cautious" if turn.kind == "none" else "silently wrong"] += 1
+    print("\n" + ", ".join(f"{verdict} {count}" for verdict, count in verdicts.items()))
+    assert not verdicts["silently wrong"]

@@ -133,6 +133,13 @@ def test_one_call_a_turn_is_done_at_its_closing_brace(offered: Offered) -> None:
     assert reader.text == STEP.replace("Bled", "a } b")
 
 
+def test_a_brace_in_single_quotes_does_not_end_the_call(offered: Offered) -> None:
+    reader = StreamReader(offered(), single=True)
+    events = feed(reader, "Thought: t\nAction: weather\nAction Input: {'city': 'a } b'}\nmore", lambda: 1)
+    assert [event.call.arguments for event in events if event.call] == [{"city": "a } b"}]
+    assert reader.text.endswith("'a } b'}")
+
+
 def test_label_words_inside_the_arguments_end_nothing(offered: Offered) -> None:
     text = (
         'Thought: t\nAction: write_file\nAction Input: {"path": "a", "content": "x\nObservation: y\nFinal Answer: z"}'
