@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from react_text.messages import Turn
+from react_text.messages import Repair, Turn
 from react_text.parsing.hints import fault
+from react_text.parsing.jsonish import SNIPPET
 from react_text.parsing.labelled import Reading
 from react_text.parsing.labels import header_end
 from react_text.parsing.native import read_native
@@ -95,6 +96,9 @@ def _turn(reading: Reading, finish_reason: str | None) -> Turn:
         native = read_native(reading.original, tuple(reading.tools), finish_reason=finish_reason)
         if native is not None and _takes(reading, native, division, labelled):
             return native
+    early = _call_before_answer(reading, division, start) if labelled else None
+    if early is not None:
+        return early
     turn = reading.labelled_turn(division) if labelled else unlabelled_turn(reading, division, reasoning)
     if reasoning.inside and not reasoning.closed and not _ends_the_block(reading, turn, division):
         return replace(turn, kind="none", calls=(), final=None, fault=fault("truncated", reading.tools))
@@ -150,6 +154,24 @@ def _native_first(reading: Reading, division: Division) -> bool:
         if section.kind == "action":
             return False
     return False
+
+
+def _call_before_answer(reading: Reading, division: Division, start: int) -> Turn | None:
+    """A call without any marks that stands before the first labelled step where that is an answer.
+
+    The answer was written before the tool ran, so it is ignored.
+    """
+    first = next(section for section in division.sections if section.kind in ("action", "final", "input"))
+    if first.kind != "final" or first.label is None:
+        return None
+    before = reading.text[start : first.label.start]
+    if "{" not in before and "(" not in before:
+        return None
+    native = read_native(before, tuple(reading.tools))
+    if native is None or native.kind != "action":
+        return None
+    answer = reading.text[first.label.start : first.end].strip()
+    return replace(native, edits=(*native.edits, Repair("answer_before_result", answer[:SNIPPET])))
 
 
 def _takes(reading: Reading, native: Turn, division: Division, labelled: bool) -> bool:

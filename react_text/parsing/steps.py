@@ -257,7 +257,8 @@ def step_names(value: Mapping[str, Any]) -> list[str]:
 def read_envelope(text: str, tools: Sequence[Tool] = ()) -> Written | None:
     """A JSON object that holds the whole step: the tool's name under one key, its arguments under another.
 
-    For an offered tool the arguments may also stand beside the name, or be left out where it needs none.
+    For an offered tool the arguments may also stand beside the name, or be left out where it needs none; an object that
+    holds nothing but a `name` is data and no step.
     """
     read = read_value(text)
     value = read.value
@@ -275,6 +276,8 @@ def read_envelope(text: str, tools: Sequence[Tool] = ()) -> Written | None:
         return None
     repairs = (Repair("json_action", text[:SNIPPET]), *read.repairs)
     if not inputs:
+        if len(value) == 1 and plain(names[0]) == "name":
+            return None
         return _beside(inner, {key: value[key] for key in value if key != names[0]}, tools, repairs)
     return Written(inner, None, repairs, value[inputs[0]], is_object=True)
 

@@ -20,6 +20,14 @@ _NO_TOOL_NEEDED = re.compile(r"\bneed to use a tool\?\s*\**(?:No\b[^\n]{0,200}(?
 _TOKENS_BEFORE = re.compile(r"\A(?:\s*<\|[^|<>\n]{1,40}\|>(?:assistant\b)?)+")
 CALL_MARK = re.compile(r"<\|?tool_?calls?|<function[=_]|<invoke\b|<｜tool|\[TOOL_CALLS\]")
 _REPEATED = re.compile(r"(.{1,60}?)\1{7,}\Z", re.DOTALL)
+_EVERYDAY = re.compile(r"[a-z]+")
+_MARKED = re.compile(r"[`'\"*\[]")
+_INTENT = re.compile(
+    r"\b(?:I|I'll|I’ll|I'm|we|let|let's|need|needs|should|must|will|would|could|going|next|first|then|now|us(?:e|es|ing)"
+    r"|call(?:ing)?|invok(?:e|ing)|run(?:ning)?|try(?:ing)?|query|ask|check|look|actions?|inputs?|tools?"
+    r"|functions?|with the|via)\b",
+    re.IGNORECASE,
+)
 _LINE_OBJECT = re.compile(r"^[ \t]*(?:```\w*\s*)?\{", re.MULTILINE)
 
 
@@ -130,7 +138,23 @@ def _names_a_tool(reading: Reading, answer: str) -> bool:
         value = read_value(answer).value
         if isinstance(value, dict):
             return is_step(reading, answer) or any(resolve_name(name, reading.tools).tool for name in step_names(value))
-    return any(
-        tool.name in answer and re.search(rf"(?<![\w.-]){re.escape(tool.name)}(?![\w-])", answer)
-        for tool in reading.tools
-    )
+    return any(tool.name in answer and _is_named(tool.name, answer) for tool in reading.tools)
+
+
+def _is_named(name: str, answer: str) -> bool:
+    """Whether a text names a tool: by a name that is no everyday word, or by such a word in a sentence of intent."""
+    for found in re.finditer(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", answer):
+        if not _EVERYDAY.fullmatch(name):
+            return True
+        sentence = _sentence(answer, found.start(), found.end())
+        if not sentence.isascii() or _INTENT.search(sentence) or _MARKED.search(answer[: found.start()][-1:]):
+            return True
+        if answer[found.end() : found.end() + 1] in ("`", "(", '"', "'"):
+            return True
+    return False
+
+
+def _sentence(text: str, start: int, end: int) -> str:
+    """The sentence around a place, at most a few hundred characters of it."""
+    before = re.split(r"[.!?:\n]", text[max(0, start - 200) : start])[-1]
+    return before + text[start:end] + re.split(r"[.!?:\n]", text[end : end + 200])[0]

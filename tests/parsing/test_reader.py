@@ -272,3 +272,31 @@ def test_the_looser_names_are_an_option_and_their_own_repair(offered: Offered) -
     turn = parse(text, offered("find_docs", "clock"), loose_names=True)
     assert turn.calls[0].name == "find_docs"
     assert "loose_name" in turn.repairs
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"name": "add", "arguments": {"a": 1, "b": 2}}',
+        "add(a=1, b=2)",
+        'I add.\n{"name": "add", "arguments": {"a": 1, "b": 2}}',
+    ],
+)
+def test_a_call_without_marks_before_an_answer_is_the_call(offered: Offered, written: str) -> None:
+    turn = parse(f"{written}\nFinal Answer: It is 3.", offered())
+    assert [(call.name, dict(call.arguments)) for call in turn.calls] == [("add", {"a": 1, "b": 2})]
+    assert "answer_before_result" in turn.repairs
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("The clock on the tower stands at noon.", "final"),
+        ("I will ask the clock first.", "none"),
+        ("Use clock.", "none"),
+        ("The answer needs `clock`.", "none"),
+    ],
+)
+def test_a_tool_named_by_an_everyday_word_is_only_meant_in_a_sentence_of_intent(text: str, kind: str) -> None:
+    clock = Tool("clock", "The time", {"type": "object", "properties": {}})
+    assert parse(text, [clock]).kind == kind
