@@ -28,8 +28,8 @@ from react_text.parsing.settle import truncated
 from react_text.parsing.talk import line_before, quoted, standing
 
 LABEL = (
-    rf"(?i:{LINE}[*_#>\- \t]{{0,6}}(?:action(?: ?input)?[ \t]*\d*[*_ \t]*[:：][*_ \t]*(?=[^\s{{\[`<])"
-    r"|(?:final[ _]?answer|answer)[ \t]*\d*[*_ \t]*[:：]))"
+    rf"(?i:{LINE}[*_#>\- \t]{{0,6}}(?:action(?: ?input)?[ \t]*(?:\d+[*_ \t]*|[*_][*_ \t]*)?[:：][*_ \t]*(?=[^\s{{\[`<])"
+    r"|(?:final[ _]?answer|answer)[ \t]*(?:\d+[*_ \t]*|[*_][*_ \t]*)?[:：]))"
 )
 KINDS = (
     ("think_close", THINK_CLOSE),
@@ -48,10 +48,10 @@ ANCHOR = re.compile("|".join(f"(?:{pattern})(?P<{kind}>)" for kind, pattern in K
 TRIGGER = re.compile(
     r"[✿◁]|<(?=[/|｜‖A-Za-z])|\[(?=/?(?:TOOL|THINK|ARGS|CALL_ID|INST|END_TOOL))|```"
     rf"|to=(?=[A-Za-z_])|functools|function call<|(?={OBJECT})"
-    r"|(?:\A|\n)(?=[ \t]*>>>|[ \t*_#>\[-]{0,12}[A-Za-z_][\w.-]{0,127}(?:[ _][\w.-]{1,60})?[ \t*_\d]*"
+    r"|(?:\A|\n)(?=[ \t]*>>>|[ \t*_#>\[-]{0,12}(?<!_)[A-Za-z_](?=([\w.-]*))\1(?: (?=([\w.-]+))\2)?(?=([ \t*_\d]*))\3"
     r"(?:[(:：=<]|\s*(?:<arg_key|(?:```(?:json)?\s*)?\{)))"
 )
-"""Where it is worth looking at all: no anchor begins anywhere else."""
+"""Where it is worth looking at all: no anchor begins anywhere else. `(?=(x*))\\1` is a run that is never given back."""
 NAME_LETTERS = string.ascii_letters + string.digits + "_.:/-"
 CALLS = {f"f{index}": re.compile(family.call) for index, family in enumerate(FAMILIES) if family.call}
 OFFERED_KINDS = frozenset(f"f{index}" for index, family in enumerate(FAMILIES) if family.offered)
@@ -127,7 +127,12 @@ def scan_text(text: str, names: Names, *, ended: bool) -> Scan | None:
                 at = closing.start()
         at = max(at, start + 1)
     if scan.fence is not None:
-        _close_fence(text, len(text) if scan.stop is None else scan.stop, scan)
+        # the marks that end a call may have taken the end of its fence with them
+        taken = text[scan.fence_body : scan.calls[-1].end].rstrip() if scan.calls else ""
+        end = len(text) if scan.stop is None else scan.stop
+        if taken.endswith("```"):
+            end = scan.fence_body + len(taken) - 3
+        _close_fence(text, end, scan)
     return scan
 
 

@@ -26,7 +26,7 @@ FIRST_PERSON = re.compile(
 )
 QUOTED_LINE = re.compile(r"[ \t]*>(?!>>)[ \t]")
 TOKEN = re.compile(CONTROL)
-LEAD_OUT = re.compile(r"(?:[\s\[\]},;>)`]|json\b)*")
+LEAD_OUT = re.compile(r"(?:[\s\[\]},;>)`]|json\b|</[\w:｜]{1,30}>)*")
 
 
 def standing(text: str, start: int, end: int, *, since: int = 0, fenced: bool = False, markup: bool = True) -> Standing:

@@ -19,7 +19,6 @@ from react_text.parsing.wrappers import fence_body
 _NO_TOOL_NEEDED = re.compile(r"\bneed to use a tool\?\s*\**(?:No\b[^\n]{0,200}(?:\n|\Z)|Yes\b\W*\Z)", re.IGNORECASE)
 _TOKENS_BEFORE = re.compile(r"\A(?:\s*<\|[^|<>\n]{1,40}\|>(?:assistant\b)?)+")
 CALL_MARK = re.compile(r"<\|?tool_?calls?|<function[=_]|<invoke\b|<｜tool|\[TOOL_CALLS\]")
-_REPEATED = re.compile(r"(.{1,60}?)\1{7,}\Z", re.DOTALL)
 _EVERYDAY = re.compile(r"[a-z]+")
 _MARKED = re.compile(r"[`'\"*\[]")
 _INTENT = re.compile(
@@ -93,7 +92,7 @@ def _implicit(reading: Reading, answer: str, division: Division) -> Turn:
         return reading.none(fault("empty", reading.tools))
     if not any(char.isalnum() for char in answer[:2000]):
         return reading.none(fault("empty", reading.tools))
-    if len(answer) >= 200 and _REPEATED.search(answer[-600:] + (" " if answer[-1] != " " else "")):
+    if len(answer) >= 200 and _ends_in_repeats(answer[-600:] + (" " if answer[-1] != " " else "")):
         return reading.none(fault("runaway", reading.tools))
     if reading.cut or _is_cut_object(reading, answer):
         return reading.none(fault("truncated", reading.tools))
@@ -108,6 +107,11 @@ def _implicit(reading: Reading, answer: str, division: Division) -> Turn:
         reading.layout(division)
     reading.repairs.append(Repair("implicit_final", "", answer[:SNIPPET]))
     return reading.answer(answer, ())
+
+
+def _ends_in_repeats(text: str) -> bool:
+    """Whether the text ends in the same piece, of 60 characters at most, eight times over."""
+    return any(text.endswith(text[-size:] * 8) for size in range(1, min(60, len(text) // 8) + 1))
 
 
 def is_step(reading: Reading, body: str) -> bool:
