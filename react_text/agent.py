@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from react_text.backends.base import Backend, Delta, Progress, Reply, Sampling, StreamItem
+from react_text.backends.gbnf import check_grammar
 from react_text.backends.llama_cpp import LlamaCpp
 from react_text.capabilities import Support
 from react_text.data import load_dialect, load_grammar_skeleton
-from react_text.errors import BackendError
-from react_text.events import Event, Finished, Observed, PromptProgress, Result, TextDelta
+from react_text.errors import BackendError, GrammarError
+from react_text.events import Event, Finished, Observed, PromptProgress, Result, Section, TextDelta
+from react_text.execution import in_thread
 from react_text.loop import (
+    Abandoned,
     Denied,
     Failed,
     Generate,
@@ -37,7 +44,11 @@ from react_text.switch import Wanted, start
 from react_text.toolbox import Toolbox
 from react_text.tools import Tool
 
+_log = logging.getLogger("react_text")
+
 Verdict: TypeAlias = Literal["yes", "no", "stop"]
+TOOL_POLL = 0.05
+"""Seconds between looks at whether a run was cancelled while its tools are running."""
 EXAMPLES_SHARE = 0.4
 """The share of the context that the opening may take before worked examples are left out."""
 
@@ -87,7 +98,7 @@ class Agent:
         self.backend: Backend = LlamaCpp(resolve_model(model)) if isinstance(model, str) else model
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self.confirm = confirm
-        self._cancelled = False
+        self._running: set[_Cancel] = set()
         chosen = load_dialect(dialect) if isinstance(dialect, str) else dialect
         offered = tuple(self.toolbox)
         self.setup = Setup(
@@ -122,21 +133,28 @@ class Agent:
 
     def stream(self, question: str) -> Iterator[Event]:
         """Answer one question, yielding each event as it happens; the last one is Finished."""
-        self._cancelled = False
-        loop = self._loop(question)
+        loop, cancel = self._loop(question), _Cancel()
+        self._running.add(cancel)
+        try:
+            yield from self._drive(loop, cancel)
+        finally:
+            self._running.discard(cancel)
+
+    def _drive(self, loop: LoopGenerator, cancel: _Cancel) -> Iterator[Event]:
         item = next(loop)
         while True:
             sent: Any = None
             if isinstance(item, Generate):
-                sent = yield from self._generate(item)
+                sent = yield from self._generate(item, cancel)
             elif isinstance(item, RunCalls):
                 asked = self._ask(item.calls)
                 if asked is None:
                     sent = Denied()
                 else:
-                    ran = self.toolbox.run_all([call for call in item.calls if call.id not in asked])
-                    sent = _in_order(item.calls, ran, asked)
-                    yield from _observed(item, sent)
+                    ran = self._run_calls([call for call in item.calls if call.id not in asked], item.seconds, cancel)
+                    sent = Abandoned() if ran is None else _in_order(item.calls, ran, asked)
+                    if ran is not None:
+                        yield from _observed(item, sent)
             else:
                 if isinstance(item, Finished):
                     self._learn(item.result)
@@ -147,13 +165,20 @@ class Agent:
 
     async def astream(self, question: str) -> AsyncIterator[Event]:
         """The async twin of `stream`."""
-        self._cancelled = False
-        loop = self._loop(question)
+        loop, cancel = self._loop(question), _Cancel()
+        self._running.add(cancel)
+        try:
+            async for event in self._adrive(loop, cancel):
+                yield event
+        finally:
+            self._running.discard(cancel)
+
+    async def _adrive(self, loop: LoopGenerator, cancel: _Cancel) -> AsyncIterator[Event]:
         item = next(loop)
         while True:
             sent: Any = None
             if isinstance(item, Generate):
-                async for event in self._agenerate(item):
+                async for event in self._agenerate(item, cancel):
                     if isinstance(event, Generated | Failed):
                         sent = event
                     else:
@@ -163,9 +188,10 @@ class Agent:
                 if asked is None:
                     sent = Denied()
                 else:
-                    ran = await self.toolbox.arun_all([call for call in item.calls if call.id not in asked])
-                    sent = _in_order(item.calls, ran, asked)
-                    for event in _observed(item, sent):
+                    left = [call for call in item.calls if call.id not in asked]
+                    ran = await self._arun_calls(left, item.seconds, cancel)
+                    sent = Abandoned() if ran is None else _in_order(item.calls, ran, asked)
+                    for event in _observed(item, sent) if ran is not None else ():
                         yield event
             else:
                 if isinstance(item, Finished):
@@ -176,8 +202,9 @@ class Agent:
             item = loop.send(sent)
 
     def cancel(self) -> None:
-        """End the run under way within one token; safe to call from another thread or a signal handler."""
-        self._cancelled = True
+        """End the runs under way within one token; safe to call from another thread or a signal handler."""
+        for cancel in tuple(self._running):
+            cancel.set = True
 
     def prompt(self, question: str) -> list[Message]:
         """The turns that the model is sent for a question, before its first reply."""
@@ -186,24 +213,51 @@ class Agent:
     def _loop(self, question: str) -> LoopGenerator:
         if not question.strip():
             raise ValueError("The question is empty; ask something.")
-        return run_loop(question, self.setup, time.monotonic)
+        readable = question.encode("utf-8", "replace").decode("utf-8")
+        return run_loop(readable, self.setup, time.monotonic)
 
-    def _generate(self, item: Generate) -> Generator[Event, None, Generated | Failed]:
-        writing = _Writing(self, item)
+    def _run_calls(self, calls: Sequence[Call], seconds: float | None, cancel: _Cancel) -> list[Observation] | None:
+        """The observations, or None when the run was cancelled or its time was up while a tool was still running.
+
+        Such a tool is not waited for. A toolbox without a timeout runs its tools in this thread, to their end.
+        """
+        if self.toolbox.timeout is None or not calls:
+            return self.toolbox.run_all(calls)
+        work, ends = in_thread(self.toolbox.run_all, calls), _ends(seconds)
+        while not cancel.set and time.monotonic() < ends:
+            with contextlib.suppress(FutureTimeout):
+                return work.result(TOOL_POLL)
+        return None
+
+    async def _arun_calls(
+        self, calls: Sequence[Call], seconds: float | None, cancel: _Cancel
+    ) -> list[Observation] | None:
+        """The async twin of `_run_calls`; async tools are cancelled."""
+        work, ends = asyncio.ensure_future(self.toolbox.arun_all(calls)), _ends(seconds)
+        try:
+            while not cancel.set and time.monotonic() < ends:
+                if (await asyncio.wait({work}, timeout=TOOL_POLL))[0]:
+                    return work.result()
+            return None
+        finally:
+            work.cancel()
+
+    def _generate(self, item: Generate, cancel: _Cancel) -> Generator[Event, None, Generated | Failed]:
+        writing = _Writing(self, item, cancel)
         stream = self.backend.stream(writing.request)
         try:
             for got in stream:
                 yield from writing.events(got)
                 if writing.stopped:
                     break
-        except BackendError as error:
-            return Failed(error)
+        except (BackendError, GrammarError) as error:
+            return Failed(error if isinstance(error, BackendError) else BackendError(str(error)))
         finally:
             _close(stream)
         return writing.generated()
 
-    async def _agenerate(self, item: Generate) -> AsyncIterator[Event | Generated | Failed]:
-        writing = _Writing(self, item)
+    async def _agenerate(self, item: Generate, cancel: _Cancel) -> AsyncIterator[Event | Generated | Failed]:
+        writing = _Writing(self, item, cancel)
         stream = self.backend.astream(writing.request)
         try:
             async for got in stream:
@@ -211,8 +265,8 @@ class Agent:
                     yield event
                 if writing.stopped:
                     break
-        except BackendError as error:
-            yield Failed(error)
+        except (BackendError, GrammarError) as error:
+            yield Failed(error if isinstance(error, BackendError) else BackendError(str(error)))
             return
         finally:
             if close := getattr(stream, "aclose", None):
@@ -267,19 +321,32 @@ class Agent:
     def _grammars(self, dialect: Dialect, tools: tuple[Tool, ...]) -> dict[str, str]:
         if not self.backend.supports_grammar or dialect.grammar is None:
             return {}
-        return {"any": text_grammar(load_grammar_skeleton(dialect.grammar), dialect, tools).gbnf}
+        made = text_grammar(load_grammar_skeleton(dialect.grammar), dialect, tools).gbnf
+        try:
+            check_grammar(made)
+        except GrammarError as error:
+            _log.warning("No grammar for these tools, replies are only read and checked: %s", error)
+            return {}
+        return {"any": made}
+
+
+class _Cancel:
+    """Whether one run is to end."""
+
+    set = False
 
 
 class _Writing:
     """One generation under way: turns what the backend yields into events, and knows when to stop."""
 
-    def __init__(self, agent: Agent, item: Generate) -> None:
-        self.agent = agent
+    def __init__(self, agent: Agent, item: Generate, cancel: _Cancel) -> None:
+        self.cancel = cancel
         self.step = item.step
         self.started = time.monotonic()
         self.seconds = item.seconds
         single = item.request.grammar is not None
-        self.watch = Watch(agent.setup.tools, item.request.reply_start, single=single, labelled=not item.request.tools)
+        unlabelled: Section | None = "final" if item.answer_only else "thought" if item.request.tools else None
+        self.watch = Watch(agent.setup.tools, item.request.reply_start, single=single, unlabelled=unlabelled)
         self.request = replace(item.request, until=self.enough)
         self.written = ""
         self.reply: Reply | None = None
@@ -293,7 +360,7 @@ class _Writing:
     def stopped(self) -> bool:
         """Whether the user or the clock ended this generation."""
         late = self.seconds is not None and time.monotonic() - self.started > self.seconds
-        return self.agent._cancelled or late
+        return self.cancel.set or late
 
     def events(self, got: StreamItem) -> Iterator[Event]:
         match got:
@@ -320,6 +387,10 @@ def _last(events: Iterable[Event]) -> Result:
         if isinstance(event, Finished):
             return event.result
     raise AssertionError("a run always ends with Finished")
+
+
+def _ends(seconds: float | None) -> float:
+    return float("inf") if seconds is None else time.monotonic() + seconds
 
 
 def _in_order(

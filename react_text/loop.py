@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, Literal, TypeAlias
 
 from react_text.backends.base import Reply, Request, Sampling
@@ -30,10 +31,10 @@ from react_text.events import (
 from react_text.messages import Call, Fault, Message, Observation, Turn, Usage
 from react_text.modes import AskingMode
 from react_text.protocol.dialect import Dialect
-from react_text.protocol.examples import copies_example, examples_of
+from react_text.protocol.examples import copies_answer, copies_example, examples_of
 from react_text.protocol.render import Entry, observation_message, user_message
 from react_text.switch import Mode, Switch, after_error, after_turn
-from react_text.tools import Example, Tool
+from react_text.tools import Tool
 
 GrammarUse: TypeAlias = Literal["always", "ladder", "never"]
 SHORTENED_TO = 200
@@ -79,14 +80,16 @@ class Generate:
     request: Request
     step: int
     seconds: float | None = None
+    answer_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RunCalls:
-    """Run these calls, in order, and send back one observation for each."""
+    """Run these calls, in order, and send back one observation for each. `seconds` is as in `Generate`."""
 
     calls: tuple[Call, ...]
     step: int
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,11 @@ class Failed:
 @dataclass(frozen=True, slots=True)
 class Denied:
     """The user ended the run instead of allowing a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """Calls that were still running when the run was cancelled, or its time was up."""
 
 
 LoopItem: TypeAlias = Generate | RunCalls | Event
@@ -133,13 +141,13 @@ class _Run:
         self.entries = [*history, Entry(user_message(question))]
         self.switch = setup.switch
         self.steps: list[Step] = []
-        self.calls_made = 0
         self.corrections = 0
-        self.last_unreadable = ""
+        self.last_unreadable: str | None = None
         self.penalty = 1.0
         self.results: dict[str, tuple[str, ...]] = {}
-        self.pointed_out = False
-        self.examples: dict[str, Example] = {tool.name: example for tool, example in examples_of(setup.tools)}
+        self.pointed_out: set[str] = set()
+        self.names = {tool.name for tool in setup.tools}
+        self.examples = {tool.name: (tool, example) for tool, example in examples_of(setup.tools)}
 
     def steps_until_done(self) -> LoopGenerator:
         try:
@@ -157,13 +165,13 @@ class _Run:
             yield from self.stop_at_the_limit()
         self.check_budgets()
         turn, reply = yield from self.ask()
-        if turn.kind == "final" and turn.final:
+        fault = turn.fault or self.copied_example(turn)
+        if fault is None and turn.kind == "final" and turn.final:
             self.entries.append(self.mode.answer_entry(turn, reply))
             return turn.final
-        fault = self.copied_example(turn) if turn.kind == "action" else turn.fault or self.plain_fault("no_action")
-        if fault is None:
+        if fault is None and turn.kind == "action":
             return (yield from self.act(turn, reply))
-        yield from self.correct(fault, reply.text)
+        yield from self.correct(fault or self.plain_fault("no_action"), turn, reply)
         return None
 
     @property
@@ -177,7 +185,7 @@ class _Run:
         while True:
             request = yield from self.fitted(self.request(answer_only), number)
             left = self.seconds_left()
-            sent = yield Generate(replace(request, seconds=left), number, left)
+            sent = yield Generate(replace(request, seconds=left), number, left, answer_only)
             if isinstance(sent, Generated):
                 break
             assert isinstance(sent, Failed)
@@ -187,7 +195,7 @@ class _Run:
                 raise _Stop("backend_error", str(sent.error))
             yield from self.change_to(changed, number)
         reply, mode = sent.reply, self.mode
-        turn = mode.read(reply)
+        turn = mode.read(reply, answer_only=answer_only)
         if sent.ended == "runaway":
             turn = Turn("none", thought=turn.thought, fault=self.plain_fault("runaway"))
         self.steps.append(Step(reply.text, turn, (), reply.usage))
@@ -208,18 +216,23 @@ class _Run:
 
     def act(self, turn: Turn, reply: Reply) -> Generator[LoopItem, Any, str | None]:
         """Run the calls of a turn, unless they only repeat what is known."""
-        self.corrections = 0
+        self.corrections = 0 if all(call.name in self.names for call in turn.calls) else self.corrections + 1
+        if self.corrections > self.setup.limits.max_corrections:
+            raise _Stop("stuck", f"Stopped: {self.corrections} replies in a row could not be used.")
         key = json.dumps([[call.name, dict(call.arguments)] for call in turn.calls], sort_keys=True, default=str)
         number = len(self.steps)
         calls = self.with_ids(turn.calls)
         message = self.mode.call_entry(turn, calls, reply)
-        if self.pointed_out and key in self.results:
+        if key in self.pointed_out:
             known = [Observation(call.id, call.name, text) for call, text in zip(calls, self.results[key], strict=True)]
             self.entries += [message, *(Entry(observation_message(one)) for one in known)]
             return (yield from self.answer_now("the same call was made again"))
-        sent = yield RunCalls(calls, number)
+        sent = yield RunCalls(calls, number, self.seconds_left())
         if isinstance(sent, Denied):
             raise _Stop("denied", f"Stopped: the call of {calls[0].name} was not allowed.")
+        if isinstance(sent, Abandoned):
+            self.check_budgets()
+            raise _Stop("cancelled", f"Cancelled while {calls[0].name} was running.")
         observations: tuple[Observation, ...] = sent
         self.steps[-1] = replace(self.steps[-1], observations=observations)
         self.entries += [message, *(Entry(observation_message(one)) for one in observations)]
@@ -228,15 +241,16 @@ class _Run:
                 raise _Stop("tool_unavailable", f"Stopped: the tool {one.name} is unavailable at the moment.")
         contents = tuple(one.content for one in observations)
         if self.results.get(key) == contents:
-            self.pointed_out = True
+            self.pointed_out.add(key)
             self.say("repeated")
             yield Steered(number, "repeated_call", f"{calls[0].name} gave the same result again")
         else:
             self.results[key] = contents
         return None
 
-    def correct(self, fault: Fault, text: str) -> LoopGenerator:
+    def correct(self, fault: Fault, turn: Turn, reply: Reply) -> LoopGenerator:
         """Tell the model what was wrong, or stop when telling did not help."""
+        text = reply.text
         self.corrections += 1
         number = len(self.steps)
         if self.corrections > self.setup.limits.max_corrections:
@@ -248,8 +262,15 @@ class _Run:
         if fault.code == "runaway":
             self.penalty = RUNAWAY_PENALTY
             return
+        refused = self.with_ids([fault.call]) if fault.call is not None else ()
+        if self.switch.mode == "structured" and refused:
+            self.entries.append(self.mode.call_entry(turn, refused, replace(reply, message=None)))
+            answers = (Observation(call.id, call.name, f"Error: {fault.message}", is_error=True) for call in refused)
+            self.entries += [Entry(observation_message(one)) for one in answers]
+            return
         shown = text if len(text) <= _SHOWN_OF_UNREADABLE else f"{text[:_SHOWN_OF_UNREADABLE]} ..."
-        self.entries.append(Entry({"role": "assistant", "content": shown}, shown))
+        if shown.strip():
+            self.entries.append(Entry({"role": "assistant", "content": shown}, shown))
         self.say("correction", fault=fault.message)
 
     def answer_now(self, why: str) -> Generator[LoopItem, Any, str]:
@@ -258,8 +279,9 @@ class _Run:
         yield Steered(len(self.steps), "answer_now", why)
         self.check_budgets()
         turn, reply = yield from self.ask(answer_only=True)
-        if turn.kind != "final" or not turn.final:
-            raise _Stop("stuck", "Stopped: the same call was made again and again, and no answer came of it.")
+        if turn.kind != "final" or not turn.final or self.copied_example(turn) is not None:
+            sentence = "Stopped: the same call was made again and again, and no answer came of it."
+            raise _Stop("stuck", self.with_last_observation(sentence))
         self.entries.append(self.mode.answer_entry(turn, reply))
         return turn.final
 
@@ -298,22 +320,22 @@ class _Run:
             return request
         room = min(request.max_tokens, context // 4)
         cut = 0
-        while (count := self.setup.count_tokens(request.messages, request.reply_start)) is not None:
-            if count + room <= context:
+        while (length := self.setup.count_tokens(request.messages, request.reply_start)) is not None:
+            if length + room <= context:
                 break
             if not self.shorten_oldest():
                 raise _Stop(
                     "backend_error",
-                    f"The conversation has {count} tokens and the context holds {context}, of which {room} are kept "
+                    f"The conversation has {length} tokens and the context holds {context}, of which {room} are kept "
                     "for the reply. Use a larger n_ctx (--n-ctx), fewer tools, or a shorter dialect.",
                 )
             cut += 1
             request = replace(request, messages=self.mode.messages(self.entries))
         if cut:
             yield Steered(number, "history_shortened", f"{cut} old observations were shortened to fit the context")
-        if count is None:
+        if length is None:
             return request
-        return replace(request, max_tokens=max(1, min(request.max_tokens, context - count)))
+        return replace(request, max_tokens=max(1, min(request.max_tokens, context - length)))
 
     def shorten_oldest(self) -> bool:
         for index, entry in enumerate(self.entries):
@@ -330,18 +352,22 @@ class _Run:
         self.entries.append(Entry(user_message(self.setup.dialect.text(section, **values))))
 
     def copied_example(self, turn: Turn) -> Fault | None:
-        """A fault when a call repeats its worked example's values and the conversation does not hold them."""
+        """A fault when a call or an answer repeats a worked example and the conversation does not hold its values."""
         known = "\n".join(
             str(entry.message["content"]) for entry in self.entries if entry.message["role"] in ("user", "tool")
         )
         for call in turn.calls:
-            example = self.examples.get(call.name)
-            if example is not None and copies_example(call.arguments, example, known):
+            tool = self.examples.get(call.name)
+            if tool is not None and copies_example(call.arguments, *tool, known):
                 sentence = (
                     f"The arguments of {call.name} are those of the example, not of the question. "
                     "Take every value from the question."
                 )
                 return Fault("copied_example", sentence, call)
+        if any(copies_answer(turn.final, example, known) for _, example in self.examples.values() if turn.final):
+            return Fault(
+                "copied_example", "That is the answer of the example. Answer the question from the Observation."
+            )
         return None
 
     def with_ids(self, calls: Sequence[Call]) -> tuple[Call, ...]:
@@ -350,14 +376,13 @@ class _Run:
         ids = [call.id for call in calls]
         if self.switch.mode == "structured" and len({*ids} - taken) == len(ids) and all(ids):
             return tuple(calls)
-        first = self.calls_made + 1
-        self.calls_made += len(calls)
-        return tuple(replace(call, id=f"call_{number}") for number, call in enumerate(calls, first))
+        free = (f"call_{number}" for number in count(1) if f"call_{number}" not in taken)
+        return tuple(replace(call, id=next(free)) for call in calls)
 
     def plain_fault(self, code: str) -> Fault:
         dialect = self.setup.dialect
-        shape = f"Write {dialect.action}: with one of the tools and {dialect.input}: with JSON, or {dialect.final}:."
-        return Fault(code, f"{FAULTS[code]} {shape}")
+        call = f"{dialect.action}: with one of the tools and {dialect.input}: with JSON, or " if self.names else ""
+        return Fault(code, f"{FAULTS[code]} Write {call}{dialect.final}: and the answer.")
 
     def seconds_left(self) -> float | None:
         budget = self.setup.limits.time_budget

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from react_text.backends.base import Reply, Request, Sampling
-from react_text.messages import Call, Message, Turn
+from react_text.catalog import FAULTS
+from react_text.messages import Call, Fault, Message, Turn
 from react_text.parsing import parse, parse_message
 from react_text.protocol.dialect import Dialect
 from react_text.protocol.render import Entry, answer_message, call_message, to_text
@@ -48,8 +49,15 @@ class TextMode:
             grammar=self.grammars.get("any") if grammar and not answer_only else None,
         )
 
-    def read(self, reply: Reply) -> Turn:
-        """The reply as a turn."""
+    def read(self, reply: Reply, *, answer_only: bool = False) -> Turn:
+        """The reply as a turn. After a begun answer a whole step of its own counts as what it is, not as the answer."""
+        if answer_only:
+            said = reply.text.removeprefix(self.dialect.final_start)
+            own = parse(said, self.tools, finish_reason=reply.finish_reason)
+            if own.kind == "action":
+                return Turn("none", thought=own.thought, fault=Fault("no_action", FAULTS["no_action"]))
+            if own.kind == "final" and "implicit_final" not in own.repairs:
+                return own
         return parse(reply.text, self.tools, finish_reason=reply.finish_reason)
 
     def call_entry(self, turn: Turn, calls: Sequence[Call], reply: Reply) -> Entry:
@@ -77,7 +85,7 @@ class StructuredMode:
     def messages(self, history: Sequence[Entry]) -> list[Message]:
         """What the model is sent for this history."""
         system: list[Message] = [{"role": "system", "content": self.instructions}] if self.instructions else []
-        return [*system, *(entry.message for entry in history)]
+        return [*system, *(_sent(entry) for entry in history)]
 
     def request(
         self, history: Sequence[Entry], *, answer_only: bool, max_tokens: int, sampling: Sampling, grammar: bool
@@ -92,7 +100,7 @@ class StructuredMode:
             parallel_tool_calls=False if self.one_call_a_turn else None,
         )
 
-    def read(self, reply: Reply) -> Turn:
+    def read(self, reply: Reply, *, answer_only: bool = False) -> Turn:
         """The message as a turn."""
         message = reply.message or {"role": "assistant", "content": reply.text}
         return parse_message(message, self.tools, finish_reason=reply.finish_reason)
@@ -111,6 +119,13 @@ class StructuredMode:
     def answer_entry(self, turn: Turn, reply: Reply) -> Entry:
         """An answer for the history."""
         return Entry(answer_message(turn.final or ""))
+
+
+def _sent(entry: Entry) -> Message:
+    """The message, with the shortened content of a tool's result where it had to be shortened."""
+    if entry.message["role"] == "tool" and entry.written is not None:
+        return {**entry.message, "content": entry.written}
+    return entry.message
 
 
 AskingMode: TypeAlias = TextMode | StructuredMode

@@ -23,12 +23,15 @@ _SECTIONS: dict[str, Section] = {"thought": "thought", "call_started": "call", "
 class Watch:
     """Reads one reply as it comes: splits it into sections, and says when nothing more is worth generating.
 
-    `single` ends a reply with its first whole call. A reply that is not `labelled` (a structured one) is only watched
-    for repetition; its text counts as thought until the whole message is read.
+    `single` ends a reply with its first whole call. A reply without labels (a structured one, a begun answer) is only
+    watched for repetition; all its text belongs to the section `unlabelled`.
     """
 
-    def __init__(self, tools: Sequence[Tool], reply_start: str, *, single: bool, labelled: bool = True) -> None:
-        self.reader = StreamReader(tools, reply_start=reply_start, single=single) if labelled else None
+    def __init__(
+        self, tools: Sequence[Tool], reply_start: str, *, single: bool, unlabelled: Section | None = None
+    ) -> None:
+        self.reader = None if unlabelled else StreamReader(tools, reply_start=reply_start, single=single)
+        self._unlabelled: Section = unlabelled or "thought"
         self.runaway = False
         self._pieces = 0
         self._reached_label = False
@@ -40,7 +43,7 @@ class Watch:
         """Take the next piece (about one token); True when generation should stop."""
         self._pieces += 1
         if self.reader is None:
-            self._sections.append(("thought", text))
+            self._sections.append((self._unlabelled, text))
         else:
             for event in self.reader.feed(text):
                 if section := _SECTIONS.get(event.kind):

@@ -1,10 +1,12 @@
 """The whole loop without a model: budgets, corrections, repeated calls, the last answer, cancelling."""
 
 import asyncio
+import threading
+import time
 
 import pytest
 
-from react_text import Agent, Scripted, tool
+from react_text import Agent, Scripted, Tool, tool
 from react_text.errors import EndpointError, ToolsRefused, ToolUnavailable
 from react_text.events import (
     Corrected,
@@ -438,3 +440,130 @@ def test_a_mode_that_was_chosen_is_kept():
     assert (result.answer, result.mode, result.mode_changes) == ("5", "structured", ())
     text = Agent(Scripted([final("5")], tools="yes"), [add], mode="text").run("Count")
     assert text.mode == "text"
+
+
+def test_an_answer_copied_from_the_example_is_refused():
+    @tool(examples=[Example("Weather in Oslo?", {"city": "Oslo"}, "rain")])
+    def weather(city: str) -> str:
+        """Weather of a city."""
+        return "sun"
+
+    replies = [call("weather", '{"city": "Rome"}'), final("The answer is rain."), final("The answer is sun.")]
+    result = Agent(Scripted(replies), [weather]).run("Weather in Rome?")
+    assert (result.answer, result.stop_reason) == ("The answer is sun.", "answer")
+
+
+@pytest.mark.parametrize("said", [" Thought: I know.\nFinal Answer: 42", " 42"])
+def test_a_begun_answer_may_be_written_as_a_whole_step(said):
+    again = call("add", '{"a": 2, "b": 3}')
+    result = Agent(Scripted([again, again, again, said]), [add]).run("What is it?")
+    assert (result.answer, result.stop_reason) == ("42", "answer")
+
+
+def test_a_call_after_a_begun_answer_is_no_answer():
+    again = call("add", '{"a": 2, "b": 3}')
+    result = Agent(Scripted([again, again, again, ' Action: add\nAction Input: {"a": 2, "b": 3}']), [add]).run("Sum?")
+    assert result.stop_reason == "stuck"
+    assert "The last result was: 5" in result.answer
+
+
+def test_only_a_call_that_was_pointed_out_is_not_run_again():
+    states = iter(["waiting", "waiting still", "ready"])
+
+    @tool
+    def poll() -> str:
+        """Status of the job."""
+        return next(states)
+
+    asked = call("add", '{"a": 2, "b": 3}')
+    replies = [asked, call("poll", "{}"), asked, call("poll", "{}"), call("poll", "{}"), final("ready")]
+    result = Agent(Scripted(replies), [add, poll]).run("Is it ready?")
+    observed = [one.content for step in result.steps for one in step.observations]
+    assert observed == ["5", "waiting", "5", "waiting still", "ready"]
+
+
+def test_a_refused_structured_call_is_still_answered_by_its_id():
+    model = Scripted([structured("add", '{"a": "two", "b": 3}'), said("5")], tools="yes")
+    Agent(model, [add]).run("What is 2 + 3?")
+    *_, assistant, answer = model.requests[-1].messages
+    assert [entry["id"] for entry in assistant["tool_calls"]] == [answer["tool_call_id"]]
+    assert answer["content"].startswith("Error: ")
+
+
+def test_call_ids_of_a_run_are_all_different():
+    same = structured("add", '{"a": 1, "b": 1}', "call_1")
+    other = structured("add", '{"a": 2, "b": 2}', "call_1")
+    leak = said('{"name": "add", "arguments": {"a": 3, "b": 3}}')
+    result = Agent(Scripted([same, other, leak, said("6")], tools="yes"), [add]).run("Sums?")
+    ids = [entry["id"] for message in result.messages for entry in message.get("tool_calls") or ()]
+    assert len(set(ids)) == len(ids) == 3
+
+
+def test_old_results_are_shortened_in_structured_mode_too():
+    @tool
+    def page(number: int) -> str:
+        """A page of the book."""
+        return f"page {number}: " + "many words " * 100
+
+    class Small(Scripted):
+        context_length = 700
+
+    calls = [structured("page", f'{{"number": {number}}}', f"id{number}") for number in range(5)]
+    model = Small([*calls, said("Read.")], tools="yes")
+    result = Agent(model, [page], max_tokens=60, max_steps=9).run("Read the whole book")
+    assert (result.answer, result.stop_reason) == ("Read.", "answer")
+    assert model.count_tokens(model.requests[-1].messages) <= 700
+
+
+def test_unknown_tools_climb_the_ladder_and_end_as_stuck():
+    replies = [call(f"nothing_{number}", "{}") for number in range(9)]
+    result = Agent(Scripted(replies), [add]).run("What is 2 + 3?")
+    assert result.stop_reason == "stuck"
+    assert len(result.steps) == 4
+
+
+@pytest.mark.parametrize("way", ["cancel", "time"])
+@pytest.mark.parametrize("twin", ["sync", "async"])
+def test_a_tool_that_hangs_is_not_waited_for(way, twin):
+    started, release = threading.Event(), threading.Event()
+
+    @tool
+    def hang() -> str:
+        """Does not come back."""
+        started.set()
+        release.wait(30)
+        return "late"
+
+    agent = Agent(Scripted([call("hang", "{}")]), [hang], time_budget=0.3 if way == "time" else None)
+    if way == "cancel":
+        threading.Thread(target=lambda: (started.wait(30), agent.cancel())).start()
+    began = time.monotonic()
+    result = agent.run("Go") if twin == "sync" else asyncio.run(agent.arun("Go"))
+    release.set()
+    assert result.stop_reason == {"cancel": "cancelled", "time": "time_budget"}[way]
+    assert time.monotonic() - began < 20
+
+
+def test_cancelling_ends_every_run_under_way():
+    agent = Agent(Scripted([final("one two three four")] * 2), [add])
+    runs = [agent.stream("One?"), agent.stream("Two?")]
+    for run in runs:
+        next(run)
+    agent.cancel()
+    assert [list(run)[-1].result.stop_reason for run in runs] == ["cancelled", "cancelled"]
+
+
+def test_tools_without_a_usable_grammar_are_offered_without_one():
+    class Constrained(Scripted):
+        supports_grammar = True
+
+    definition = {"anyOf": [{"$ref": "#/$defs/n"}, {"type": "string"}]}
+    parameters = {"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": definition}}
+    model = Constrained([final("5")])
+    result = Agent(model, [Tool("odd", "", parameters, lambda a: a)]).run("What is 2 + 3?")
+    assert result.answer == "5"
+    assert model.requests[0].grammar is None
+
+
+def test_a_question_with_half_a_surrogate_pair_is_asked_all_the_same():
+    assert Agent(Scripted([final("5")]), [add]).run("What is \ud800 2 + 3?").answer == "5"

@@ -14,6 +14,7 @@ from react_text.parsing.align import only_parameter, takes_text
 from react_text.parsing.json_text import ValueRead
 from react_text.parsing.jsonish import SNIPPET, read_value
 from react_text.parsing.pairs import is_only_text, read_call, read_call_arguments, read_pairs
+from react_text.parsing.patterns import pattern
 from react_text.parsing.scalars import read_scalar
 from react_text.parsing.wrappers import fence_body, unfenced, unquoted
 from react_text.schema import declared_properties
@@ -36,26 +37,26 @@ class ArgumentsRead:
     bare: bool = False
 
 
-_EMPTY = re.compile(
+_EMPTY = pattern(
     r"\(?(?:none|null|nil|n/?a|empty|nothing|(?:no|not|none)\s+(?:any\s+)?(?:inputs?|arguments?|parameters?|args|params|"
     r"needed|required|necessary|applicable|input\s+(?:is\s+)?(?:needed|required|necessary))(?:\s+(?:is\s+|are\s+)?"
     r"(?:needed|required|necessary))?)\)?\.?|[-–—]+|\(\)|\[\]|\{\}",
     re.IGNORECASE,
 )
-_PROSE_AFTER = re.compile(
+_PROSE_AFTER = pattern(
     r"\n[ \t]*(?:I|I'll|I'm|I’ll|Let|Now|This|The|These|We|Next|Then|After|Once|Please|Waiting|Note|Here|If|When|My|"
     r"It)\b[^={}();<>\n]*(?:[.!?:…]|\Z)"
 )
-_REMARK_AFTER = re.compile(r"\n[ \t]*\n[ \t]*[\[(][A-Za-z][^=;{}<>\n]* [^=;{}<>\n]*[\])][ \t]*\Z")
-_LEFT_OVER = re.compile(r"\s*\n[ \t]*(?:PAUSE|[-=_*]{3,}|(?P<fence>`{3,}))[ \t]*\Z")
-_CODE = re.compile(r"[=(){};]|^\s*(?:#|//|SELECT|def|import|for|while|if)\b", re.IGNORECASE | re.MULTILINE)
+_REMARK_AFTER = pattern(r"\n[ \t]*\n[ \t]*[\[(][A-Za-z][^=;{}<>\n]* [^=;{}<>\n]*[\])][ \t]*\Z")
+_LEFT_OVER = pattern(r"\s*\n[ \t]*(?:PAUSE|[-=_*]{3,}|(?P<fence>`{3,}))[ \t]*\Z")
+_CODE = pattern(r"[=(){};]|^\s*(?:#|//|SELECT|def|import|for|while|if)\b", re.IGNORECASE | re.MULTILINE)
 _DOUBTFUL = frozenset({"unquoted_string", "wrong_closer", "inner_quotes", "missing_closer"})
 """Repairs that make more text on the line of the object's end a sign that it was read as too short."""
 
-_CLOSED_TWICE = re.compile(r"[\"'][\s\])}]*[}\])]")
-_LANGUAGE_WORD = re.compile(r"json5?:?\s*(?=\{)", re.IGNORECASE)
-_POSITIONAL = re.compile(r"(\"[^\"\n]*\"|'[^'\n]*')\s*,")
-_CODE = re.compile(r"[=(){};]|^\s*(?:#|//|SELECT|def|import|for|while|if)\b", re.IGNORECASE | re.MULTILINE)
+_CLOSED_TWICE = pattern(r"[\"'][\s\])}]*[}\])]")
+_LANGUAGE_WORD = pattern(r"json5?:?\s*(?=\{)", re.IGNORECASE)
+_POSITIONAL = pattern(r"(\"[^\"\n]*\"|'[^'\n]*')\s*,")
+_CODE = pattern(r"[=(){};]|^\s*(?:#|//|SELECT|def|import|for|while|if)\b", re.IGNORECASE | re.MULTILINE)
 
 
 def is_empty(text: str) -> bool:
@@ -198,7 +199,8 @@ def _named(text: str, tool: Tool) -> ArgumentsRead | None:
         if inside.lstrip()[:1] == "{" or only is None:
             call = read_call_arguments(inside, tool)
         elif read_pairs(inside, tool):
-            return _named(inside, tool)
+            read = _named(inside, tool)
+            return replace(read, bare=False) if read else None
     if call is not None:
         return ArgumentsRead(call, (_note("call_syntax", text),))
     pairs = read_pairs(text, tool)
@@ -206,7 +208,7 @@ def _named(text: str, tool: Tool) -> ArgumentsRead | None:
         return None
     if len(pairs) == 1 and is_only_text(text, tool, next(iter(pairs))):
         return ArgumentsRead(None, fault="ambiguous_arguments")
-    return ArgumentsRead(pairs, (_note("key_value_input", text),))
+    return ArgumentsRead(pairs, (_note("key_value_input", text),), bare=True)
 
 
 def _quoted(inner: str, rest: str, whole: str, tool: Tool | None) -> ArgumentsRead:

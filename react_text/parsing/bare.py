@@ -13,6 +13,7 @@ from react_text.parsing.bodies import Body, from_python, read_json
 from react_text.parsing.cut import unfinished_object
 from react_text.parsing.families import CONTROL, LINE
 from react_text.parsing.findings import NOTHING, Names, Scan, accept, in_sentence, only
+from react_text.parsing.patterns import pattern
 from react_text.parsing.pycall import HEAD, read_python_call
 from react_text.parsing.settle import FINAL_NAMES, truncated
 from react_text.parsing.shapes import ARGUMENT_KEYS, LIST_KEYS, NAME_KEYS, WRAPPER_KEYS, WrittenCall, calls_in
@@ -21,11 +22,11 @@ from react_text.parsing.talk import line_before, standing
 CALL_KEYS = "|".join({*NAME_KEYS, *ARGUMENT_KEYS, *LIST_KEYS, *WRAPPER_KEYS, "type", "id", "thought"})
 OBJECT = rf"\{{\s{{0,40}}(?:\{{\s{{0,40}})?(?:[\"'“‘]|(?:{CALL_KEYS})\s*:)"
 PYTHON = rf"{LINE}(\[\s*)?(?:print\(\s*)?(?:[A-Za-z_]\w{{0,60}}\s*=\s*)?(?:await\s+)?(?=[A-Za-z_][\w.-]{{0,127}}\()"
-CONJUNCTION = re.compile(r"(?:and|then|also|next|,|\s)*(?:\s*[{\[].*)?$", re.DOTALL)
-LISTS = re.compile(r"[\s\[]*")
-NEXT_IN_LIST = re.compile(r"\s*[,;]\s*(?=[A-Za-z_])")
-LIST_CUT = re.compile(r"\s*[,;]\s*[\w.]*\Z")
-LINE_END = re.compile(rf"(?:{CONTROL}|```|</[\w:｜]{{1,30}}>|[\s\[\])}};,])*")
+CONJUNCTION = pattern(r"(?:and|then|also|next|,|\s)*(?:\s*[{\[].*)?$", re.DOTALL)
+LISTS = pattern(r"[\s\[]*")
+NEXT_IN_LIST = pattern(r"\s*[,;]\s*(?=[A-Za-z_])")
+LIST_CUT = pattern(r"\s*[,;]\s*[\w.]*\Z")
+LINE_END = pattern(rf"(?:{CONTROL}|```|</[\w:｜]{{1,30}}>|[\s\[\])}};,])*")
 
 
 def read_bare_object(text: str, match: re.Match[str], scan: Scan, names: Names) -> int:

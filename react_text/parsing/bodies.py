@@ -15,26 +15,30 @@ from typing import Any
 
 from react_text.messages import Repair
 from react_text.parsing.families import CHILD, CLOSES, CONTROL, OPENERS, OTHER_VOICE, Family
+from react_text.parsing.patterns import pattern
 from react_text.parsing.pycall import HEAD, PythonCall, read_python_call
 from react_text.parsing.shapes import ARGUMENT_KEYS, Offered, WrittenCall, calls_in
 from react_text.parsing.values import ValueRead, read_value
 
-LEAD_IN = re.compile(r"(?:\s|```(?:json|xml|python|tool_code)?(?=[\s{\[])|(?:json|tool_code)(?=\s*[{\[]))*")
-BETWEEN = re.compile(r"(?:[\s,;\[\]})]|\.json\b|```(?:json)?)*")
-RUN_CLOSERS = re.compile(rf"(?:\s|```|{CLOSES})*")
+LEAD_IN = pattern(r"(?:\s|```(?:json|xml|python|tool_code)?(?=[\s{\[])|(?:json|tool_code)(?=\s*[{\[]))*")
+BETWEEN = pattern(r"(?:[\s,;\[\]})]|\.json\b|```(?:json)?)*")
+RUN_CLOSERS = pattern(rf"(?:\s|```|{CLOSES})*")
 ENDS = rf"{CLOSES}|{CONTROL}|{OTHER_VOICE}|\n[ \t]*```|<tool_calls?>|\[TOOL_CALLS\]|<function="
 MAY_END = r"(?=[<\[`✿\n]|(?<=\n)[ \t]*[OHUQ])"
-END_OUTSIDE_STRINGS = re.compile(rf'"[^"\\]*(?:\\.[^"\\]*)*"|{MAY_END}(?P<end>{ENDS})', re.DOTALL)
-DELIMITED = re.compile(r"<\|\"\|>(.*?)<\|\"\|>|<escape>(.*?)</?escape>", re.DOTALL)
-END = re.compile(f"{MAY_END}(?:{ENDS})")
-END_OUTSIDE_DELIMITERS = re.compile(rf"{DELIMITED.pattern}|(?P<end>{ENDS})", re.DOTALL)
-STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-LIST_OF_OBJECTS = re.compile(r"\[\s*\{")
-EXTRA_CLOSERS = re.compile(r"[\s\]})]*")
-BLANK_END = re.compile(r"\s*\Z")
-CHILD_TAG = re.compile(CHILD)
+END_OUTSIDE_STRINGS = pattern(rf'"[^"\\]*(?:\\.[^"\\]*)*(?:"|(?P<open>\\?\Z))|{MAY_END}(?P<end>{ENDS})', re.DOTALL)
+DELIMITED = pattern(r"<\|\"\|>(.*?)<\|\"\|>|<escape>(.*?)</?escape>", re.DOTALL)
+END = pattern(f"{MAY_END}(?:{ENDS})")
+END_OUTSIDE_DELIMITERS = pattern(rf"{DELIMITED.pattern}|(?P<end>{ENDS})", re.DOTALL)
+STRING = pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+LIST_OF_OBJECTS = pattern(r"\[\s*\{")
+EXTRA_CLOSERS = pattern(r"[\s\]})]*")
+BLANK_END = pattern(r"\s*\Z")
+CHILD_TAG = pattern(CHILD)
 WRAPPER_TAGS = frozenset({"args", "arguments", "parameters", "params", "input", "tool_input"})
 CALL_OPENERS = "|".join("(?:" + opener.replace("?P<name>", "?:") + ")" for opener in OPENERS[:-3])
+
+
+BLANKS = re.compile(r"\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +142,14 @@ def _read_loose(text: str, start: int) -> Json:
 
 
 def _end_mark(text: str, start: int, stop: int) -> int | None:
-    found = END_OUTSIDE_STRINGS.finditer(text, start, stop)
-    return next((match.start() for match in found if match["end"] is not None), None)
+    for match in END_OUTSIDE_STRINGS.finditer(text, start, stop):
+        if match["end"] is not None:
+            return match.start()
+        # where one string has no end none after it has, so the rest is looked at once and without strings
+        if match["open"] is not None:
+            mark = END.search(text, match.start() + 1, stop)
+            return mark.start() if mark else None
+    return None
 
 
 def _bounded(text: str, start: int, limit: int) -> Json:
@@ -289,12 +299,14 @@ def _read_object(text: str, start: int, name: str) -> Body:
     at = between.end() if between else at
     if not read.readable:
         return Body((replace(call, arguments=None),), at, readable=False)
+    repeated = 0
     while text[at : at + 1] == "{":
         again = read_json(text, at)
         if not again.readable or again.value != read.value:
             return Body((replace(call, cut=again.cut, arguments=None),), again.end, readable=False)
-        call = replace(call, edits=(*call.edits, Repair("repeated_arguments", name)))
+        repeated += 1
         at = again.end
+    call = replace(call, edits=(*call.edits, *[Repair("repeated_arguments", name)] * repeated))
     return Body((call,), _after(text, at))
 
 
@@ -308,6 +320,27 @@ def _read_braces(text: str, start: int, name: str) -> Body:
     call = WrittenCall(name, read.value, cut=cut or not read.complete, open=not read.closed and limit == len(text))
     end = limit if "\n" in loose[read.end :] else start + len(region)
     return Body((call,), _after(text, end), readable=read.readable and isinstance(read.value, dict))
+
+
+def _value_close(
+    text: str, start: int, reach: int, value_end: re.Pattern[str], structure: re.Pattern[str]
+) -> tuple[int, int] | None:
+    """Where the mark stands that ends a marked value: the first one after which the call goes on or is over.
+
+    The value may hold such a mark itself. None where there is no mark; a negative start where text is left over.
+    """
+    ends = [(found.start(), found.end()) for found in value_end.finditer(text, start, reach)]
+    for begin, end in ends:
+        blanks = BLANKS.match(text, end)
+        at = blanks.end() if blanks else end
+        if at >= len(text) or structure.match(text, at):
+            return begin, end
+    if not ends:
+        return None
+    left_over = text[ends[0][1] : reach].strip()
+    if len(ends) > 1 or (reach < len(text) and left_over and left_over[0] != "<"):
+        return -1, ends[-1][1]
+    return ends[0]
 
 
 def _read_marked(text: str, start: int, name: str, family: Family, closes: re.Pattern[str] | None) -> Body | None:
@@ -334,6 +367,11 @@ def _read_marked(text: str, start: int, name: str, family: Family, closes: re.Pa
             if mark is None and end is None and text[at:limit].strip() and not arguments:
                 return None
             call = WrittenCall(name, arguments, texts=True, open=end is None and limit == len(text), edits=edits)
+            following = own.search(text, finish)
+            over = following.start() if following else len(text)
+            stray_end = None if child or not arguments else _pattern(family.value_end).search(text, finish, over)
+            if stray_end is not None and text[finish : stray_end.start()].strip():
+                return Body((call,), stray_end.end(), readable=False)
             return Body((call,), _after(text, finish), loose=stray)
         key = mark["key"]
         if child and key in WRAPPER_TAGS:
@@ -342,9 +380,11 @@ def _read_marked(text: str, start: int, name: str, family: Family, closes: re.Pa
         value_end = _pattern(family.value_end.replace("{key}", re.escape(key)))
         following = own.search(text, mark.end(), limit)
         reach = limit if child or following is None else following.start()
-        closing = value_end.search(text, mark.end(), reach)
+        closing = _value_close(text, mark.end(), reach, value_end, _pattern(f"{own.pattern}|{stop.pattern}"))
+        if closing is not None and closing[0] < 0:
+            return Body((WrittenCall(name, arguments, texts=True),), closing[1], readable=False)
         if closing is not None:
-            value, at = text[mark.end() : closing.start()], closing.end()
+            value, at = text[mark.end() : closing[0]], closing[1]
         else:
             end = stop.search(text, mark.end(), following.start() if following else limit)
             if end is None and following is None and limit == len(text):

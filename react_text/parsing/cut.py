@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from react_text.parsing.patterns import pattern
 from react_text.parsing.shapes import ARGUMENT_KEYS, CALL_TYPES, LIST_KEYS, NAME_KEYS, WRAPPER_KEYS, Offered
 from react_text.parsing.talk import line_before, quoted
 
@@ -59,22 +60,22 @@ MARKS = (
     ),
     *("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>", "<｜DSML｜parameter name=", "[TOOL_CALLS]", "[TOOL_REQUEST]"),
 )
-OPENER = re.compile("|".join(map(re.escape, MARKS)))
-MARK_AND_WORDS = re.compile(rf"(?:{OPENER.pattern})\s*\S{{0,100}}(?:\s\S{{0,100}})?")
-CLOSING_TAG = re.compile(r"</[\w:]{0,30}|<[a-z]{1,20}:(?:t|to|too|tool|tool_\w{0,4})?")
-MARKS_ONLY = re.compile(r"[\s<\[{|`\"'(]+")
+OPENER = pattern("|".join(map(re.escape, MARKS)))
+MARK_AND_WORDS = pattern(rf"(?:{OPENER.pattern})\s*\S{{0,100}}(?:\s\S{{0,100}})?")
+CLOSING_TAG = pattern(r"</[\w:]{0,30}|<[a-z]{1,20}:(?:t|to|too|tool|tool_\w{0,4})?")
+MARKS_ONLY = pattern(r"[\s<\[{|`\"'(]+")
 CODE_LANGUAGES = ("tool_code", "tool_call", "tool_calls", "tool", "tool_use", "function_call")
-OPEN_FENCE = re.compile(r"```(?P<language>[\w+-]*)[ \t]*(?:\n\s*(?P<word>[^\n]{0,60})\s*)?$")
-HALF_FENCE = re.compile(r"(?:^|\n)[ \t]*``?$")
-LAST_OBJECT = re.compile(r"(?<![^\n`])[ \t]*\[?\s*\{[^{}]*$")
-FIRST_KEY = re.compile(
+OPEN_FENCE = pattern(r"```(?P<language>[\w+-]*)[ \t]*(?:\n\s*(?P<word>[^\n]{0,60})\s*)?$")
+HALF_FENCE = pattern(r"(?:^|\n)[ \t]*``?$")
+LAST_OBJECT = pattern(r"(?<![^\n`])[ \t]*\[?\s*\{[^{}]*$")
+FIRST_KEY = pattern(
     r"\s*\[?\s*\{\s{0,40}(?:\{\s{0,40})?(?:[\"'“]?(?P<key>\w{0,24})(?:[\"'”]?\s*:\s*(?:[\"'](?P<value>[^\"'\n]{0,100})(?P<whole>[\"'])?)?)?)?"
 )
-NAMED = re.compile(
+NAMED = pattern(
     r"""["'](?:name|tool|tool_name|function_name|action|function)["']\s*:\s*["'](?P<name>[^"'\n]{0,80})(?P<whole>["'])?"""
 )
-TOOL_TAG = re.compile(r"(?:(?:\A|\n)[ \t]*<(?P<name>[A-Za-z_][\w.-]*)|[.!?]\s*<\|?)\Z")
-LISTED = re.compile(r"\s*(?P<list>\[\s*)?(?P<name>[A-Za-z_][\w.-]*)(?P<args>\[[A-Z]{0,4}\]?)?\s*")
+TOOL_TAG = pattern(r"(?:(?:\A|\n)[ \t]*<(?P<name>[A-Za-z_][\w.-]*)|[.!?]\s*<\|?)\Z")
+LISTED = pattern(r"\s*(?P<list>\[\s*)?(?P<name>[A-Za-z_][\w.-]*)(?P<args>\[[A-Z]{0,4}\]?)?\s*")
 
 
 def ends_inside(text: str, offered: Offered, starts_offered: Offered) -> bool:

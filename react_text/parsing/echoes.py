@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from react_text.parsing.names import plain
+from react_text.parsing.patterns import pattern
 from react_text.tools import Tool
 
 _TYPES = frozenset(
@@ -26,27 +27,27 @@ _SCHEMA_KEYS = frozenset(
         "format",
     }
 )
-_MARKED = re.compile(r"<([^<>\n]{1,60})>|\[([^\[\]\n]{1,60})\]|\{\{?([^{}\n]{1,60})\}\}?|\$\{?([A-Z_]{3,40})\}?")
-_ASKS = re.compile(
+_MARKED = pattern(r"<([^<>\n]{1,60})>|\[([^\[\]\n]{1,60})\]|\{\{?([^{}\n]{1,60})\}\}?|\$\{?([A-Z_]{3,40})\}?")
+_ASKS = pattern(
     r"(?:your|the|insert|enter|put|write|some|a|an|any|value|actual|input|argument)\b.*|"
     r".*\b(?:here|value|placeholder)",
     re.IGNORECASE,
 )
-_RULES = re.compile(
+_RULES = pattern(
     r"the input (?:to|for|of) the (?:action|tool|function)|what the (?:action|tool) receives|the action input|"
     r"your (?:\w+ ){0,3}here|your_(?:\w+_)?here|(?:the|an?) (?:json|valid json) (?:object|blob).*|"
     r"(?:the )?input to the (?:action|tool)|\.{3}|…",
     re.IGNORECASE,
 )
-_MAY_ECHO = re.compile(r"[<\[{$.…]|your_", re.IGNORECASE)
-_ANSWER = re.compile(
+_MAY_ECHO = pattern(r"[<\[{$.…]|your_", re.IGNORECASE)
+_ANSWER = pattern(
     r"(?:the |your |my )?(?:final )?answer,? (?:to|for) (?:the|this|your)\b[^.\n]{0,60}"
     r"(?:question|task|user)\b.{0,40}|"
     r"(?:the|your) final answer(?: goes)?(?: here)?|the answer, to the end of the text|"
     r"[<\[{](?:the |your )?(?:final )?answer[^\n]{0,60}[>\]}]|\.{3}|…",
     re.IGNORECASE,
 )
-_FENCED = re.compile(
+_FENCED = pattern(
     r"\$JSON_BLOB|\$[A-Z_]{4,}|"
     r"[^\n]{0,60}\b(?:json|code|tool|action)\b[^\n]{0,40}\b(?:block|blob|call|here)\b[^\n]{0,20}\bhere\b[^\n]{0,10}",
     re.IGNORECASE,

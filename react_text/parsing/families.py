@@ -53,7 +53,7 @@ FAMILIES: tuple[Family, ...] = (
         call=rf"(?:<tool_call>\s*|{LINE}(?={WORD}\s*<arg_key>)){NAME}\s*"
         r"(?=<arg_key>|</|\{|```|\Z|[A-Za-z_]\w{0,60}\s*[=:])",
         closes=r"</tool_call>|</arg_value>(?=\s*(?:\Z|</tool_call>))",
-        key=r"(?:<arg_key>\s*)+(?P<key>[^<>]{1,120}?)\s*(?:(?:</arg_key>\s*)+(?:<arg_value>)?|<arg_value>)",
+        key=r"(?:<arg_key>\s*){1,20}(?P<key>[^<>]{1,120}?)\s*(?:(?:</arg_key>\s*)+(?:<arg_value>)?|<arg_value>)",
         value_end=r"</arg_value>",
         bare=True,
     ),

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from react_text.messages import Call, Fault
 from react_text.parsing.bodies import Body
 from react_text.parsing.families import CONTROL
+from react_text.parsing.patterns import pattern
 from react_text.parsing.settle import find_tool, truncated
 from react_text.parsing.shapes import WrittenCall
 from react_text.tools import Tool
 
-NOTHING = re.compile(rf"(?:{CONTROL}|[\s\[\]}},;>)`]|\.?json\b|</[\w:｜]{{1,30}}>)*")
+NOTHING = pattern(rf"(?:{CONTROL}|[\s\[\]}},;>)`]|\.?json\b|</[\w:｜]{{1,30}}>)*")
 """What may stand around a call without being text: tokens, closers, separators."""
 
 

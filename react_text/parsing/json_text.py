@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from react_text.messages import Repair
+from react_text.parsing.patterns import pattern
 from react_text.parsing.scalars import read_float
 
 MAX_DEPTH = 64
@@ -37,7 +38,7 @@ def _refuse(constant: str) -> Any:
 
 
 _JSON = json.JSONDecoder(parse_float=read_float, parse_constant=_refuse)
-_DEPTH = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
+_DEPTH = pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
 
 
 def read_valid(text: str, start: int) -> ValueRead | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from react_text.messages import Repair
 from react_text.parsing.json_text import MAX_DEPTH, ValueRead, read_valid
+from react_text.parsing.patterns import pattern
 from react_text.parsing.scalars import read_scalar
 from react_text.parsing.strings import CLOSERS, END_MARK, SEPARATORS, Place, closes, read_string
 
@@ -33,19 +34,19 @@ def read_value(text: str, start: int = 0, end: int | None = None) -> ValueRead:
     return read or _Reader(text, start, end).read()
 
 
-_BLANKS = re.compile(r"\s*")
-_TRIVIA = re.compile(r"\s+|(?://|#)[^\n]*|/\*.*?\*/", re.DOTALL)
-_KEY = re.compile(r"(?:[^\W\d]|\\_)[\w$.\\ \-]{0,63}?(?=[\"']?\s*(?:=>|[:=：]))|\d{1,9}(?=\s*[:：])")
-_CUT_KEY = re.compile(r"[\w$.\- ]*\Z")
-_COLON = re.compile(r"=>|[:=：]")
-_BARE = re.compile(r"[^,;，{}\[\]()\"`\n\r<“”]+")
-_COMMENT = re.compile(r"\s(?://|#|/\*)")
-_NOT_ONE_WORD = re.compile(r"[:=：](?!//)|\\|(?<!\w)'|'(?!\w)")
-_AFTER_COMMA = re.compile(
+_BLANKS = pattern(r"\s*")
+_TRIVIA = pattern(r"\s+|(?://|#)[^\n]*|/\*.*?\*/", re.DOTALL)
+_KEY = pattern(r"(?:[^\W\d]|\\_)[\w$.\\ \-]{0,63}?(?=[\"']?\s*(?:=>|[:=：]))|\d{1,9}(?=\s*[:：])")
+_CUT_KEY = pattern(r"[\w$.\- ]*\Z")
+_COLON = pattern(r"=>|[:=：]")
+_BARE = pattern(r"[^,;，{}\[\]()\"`\n\r<“”]+")
+_COMMENT = pattern(r"\s(?://|#|/\*)")
+_NOT_ONE_WORD = pattern(r"[:=：](?!//)|\\|(?<!\w)'|'(?!\w)")
+_AFTER_COMMA = pattern(
     r"""\s*(?:(?:"[^"\n]{0,80}"|'[^'\n]{0,80}'|[^\W\d][\w$.\- ]{0,63}?)\s*(?:=>|[:=：])|[}\])]|\Z)"""
 )
-_PREFIXED = re.compile(r"[rRuUbB](?=[\"'])")
-_LABEL = re.compile(
+_PREFIXED = pattern(r"[rRuUbB](?=[\"'])")
+_LABEL = pattern(
     r"[#>*_ \t]{0,6}(?:Observation|Thought|Action(?: Input)?|Final Answer|Question|Human|User)\W{0,4}[:：]"
 )
 _CLOSER_OF = {"{": "}", "[": "]", "(": ")"}

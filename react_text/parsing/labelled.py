@@ -11,14 +11,13 @@ from react_text.parsing.echoes import echoed_answer
 from react_text.parsing.hints import fault
 from react_text.parsing.jsonish import SNIPPET
 from react_text.parsing.native import read_native
+from react_text.parsing.patterns import pattern
 from react_text.parsing.sections import Division, Section
 from react_text.parsing.steps import Step, read_envelope, read_step
 from react_text.parsing.wrappers import fence_body
 from react_text.tools import Tool
 
-_PUBLISHED = re.compile(
-    r"Thought: \S[^\n]*(?:\n.*)?\n(?:Action: \S[^\n]*\nAction Input: \{|Final Answer: \S)", re.DOTALL
-)
+_PUBLISHED = pattern(r"Thought: \S[^\n]*(?:\n.*)?\n(?:Action: \S[^\n]*\nAction Input: \{|Final Answer: \S)", re.DOTALL)
 _STOPS = {
     "observation": "fabricated_observation",
     "role": "other_role",

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, TypeAlias
 
 from react_text.parsing.names import one_edit
+from react_text.parsing.patterns import pattern
 
 Kind: TypeAlias = Literal["thought", "action", "input", "observation", "final", "role", "assistant"]
 
@@ -213,16 +215,19 @@ class Label:
     bold: bool = False
 
 
-_CANDIDATE = re.compile(
+_CANDIDATE = pattern(
     r"^[ \t\u00a0\u3000\ufeff\u200b]{0,40}"
     r"(?:([\[【#]|\*\*|__)(?=[^\w\n]{0,8}[^\W\d_])|[^\s:：﹕][^\n:：﹕]{0,60}[:：﹕])",
     re.MULTILINE,
 )
 """The start of a line that may hold a label: an early colon, or marks that make one do without it."""
 
+MOST_LINES = 50_000
+"""Lines of one text that may hold a label and are looked at; in those after them none is found."""
+
 _FRAME = " \t\u00a0\u3000\ufeff\u200b>#*_-•–`[]【】()0123456789."
 _LETTERS = r"(?:[^\W\d_]|[\u0300-\u036f\u064b-\u065f\u0900-\u0903\u093a-\u094f])+"
-_LINE = re.compile(
+_LINE = pattern(
     r"""(?P<indent>[ \t\u00a0\u3000\ufeff\u200b]*)
     (?P<lead>(?:>\ *|[-*•–]\ +|\d{1,3}[.)]\ +){0,3})
     (?P<heading>\#{1,6}[ \t]*)?
@@ -236,16 +241,16 @@ _LINE = re.compile(
     """.replace("LETTERS", _LETTERS),
     re.MULTILINE | re.VERBOSE,
 )
-_INLINE = re.compile(
+_INLINE = pattern(
     r"(?<![\w'“‘’`(*_\[<{/\n#])"
     r"(Action[ _]?Input|Tool[ _]?Input|ACTION[ _]INPUT|Action|ACTION|Tool|Observation|OBSERVATION|"
     r"Thought|THOUGHT|Final ?Answer|FINAL ANSWER|Input)(?: ?\d{1,3})?[ \t]?[:：](?![:/])"
 )
-CHAT_TOKEN = re.compile(
+CHAT_TOKEN = pattern(
     r"<\|[A-Za-z][\w.\- ]{1,40}\|>|<｜[^｜<>\n]{1,40}｜>|</?(?:start|end)_of_turn>|<eos>|<bos>|<EOT>|"
     r"\[/?INST\]|<</?SYS>>|</?s>(?=\s|\Z|<)|<\|[A-Za-z_]{0,20}\Z"
 )
-_HEADER = re.compile(
+_HEADER = pattern(
     r"(?:\s*(?:<\|start_header_id\|>\s*assistant\s*<\|end_header_id\|>|<\|im_start\|>\s*assistant\b|"
     r"<start_of_turn>\s*model\b|<\|assistant\|>|<\|start\|>assistant|<\|begin_of_text\|>|<s>|<bos>|\[/INST\]|"
     r"<｜begin▁of▁sentence｜>|<｜Assistant｜>))+\s*"
@@ -254,7 +259,7 @@ _HEADER = re.compile(
 
 def find_labels(text: str) -> Iterator[Label]:
     """Labels at the start of a line, in order; without a colon only as a heading, in brackets or in bold."""
-    for candidate in _CANDIDATE.finditer(text):
+    for candidate in islice(_CANDIDATE.finditer(text), MOST_LINES):
         start = candidate.start()
         if candidate[1] is None:
             published = PUBLISHED.get(candidate[0][:-1])

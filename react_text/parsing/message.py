@@ -15,6 +15,7 @@ from typing import Any
 from react_text.messages import Call, Fault, Repair, Turn
 from react_text.parsing.bodies import from_python
 from react_text.parsing.native import read_native
+from react_text.parsing.patterns import pattern
 from react_text.parsing.pycall import read_python_call
 from react_text.parsing.reader import parse
 from react_text.parsing.settle import MARKUP, settle
@@ -22,9 +23,9 @@ from react_text.parsing.shapes import WrittenCall
 from react_text.tools import Tool, as_tools
 
 REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")
-PRINTED = re.compile(r"^\s*(?:print\(\s*)?(?=[A-Za-z_][\w.]*\()")
-HOLDS_CALL = re.compile(r"\(|\{|<(?:arg_key|parameter)\b")
-MARKED_NAME = re.compile(r"^\s*(?P<name>[A-Za-z_][\w.:-]*)\s*(?P<rest><(?:arg_key|parameter)\b.*|\{.*)$", re.DOTALL)
+PRINTED = pattern(r"^\s*(?:print\(\s*)?(?=[A-Za-z_][\w.]*\()")
+HOLDS_CALL = pattern(r"\(|\{|<(?:arg_key|parameter)\b")
+MARKED_NAME = pattern(r"^\s*(?P<name>[A-Za-z_][\w.:-]*)\s*(?P<rest><(?:arg_key|parameter)\b.*|\{.*)$", re.DOTALL)
 
 
 def parse_message(
@@ -225,7 +226,7 @@ def _unmarked(written: WrittenCall, tools: Sequence[Tool]) -> WrittenCall:
     return replace(written, arguments=dict(turn.calls[0].arguments), edits=edits)
 
 
-REPEATED = re.compile(r"\s*")
+REPEATED = pattern(r"\s*")
 
 
 def _decoded(written: WrittenCall) -> WrittenCall:

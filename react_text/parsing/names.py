@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from react_text.messages import Repair
+from react_text.parsing.patterns import pattern
 from react_text.tools import Tool
 
 LONGEST_NAME = 200
@@ -22,10 +23,10 @@ class NameRead:
     repairs: tuple[Repair, ...] = ()
 
 
-_PLAIN = re.compile(r"[\W_]+")
-_TOKEN = re.compile(r"<\|[^|>]{0,40}\|>|</?\w[\w.:-]{0,40}>")
+_PLAIN = pattern(r"[\W_]+")
+_TOKEN = pattern(r"<\|[^|>]{0,40}\|>|</?\w[\w.:-]{0,40}>")
 _WRAPS = " \t\r\n\"'`“”‘’«»「」*_[](){}<>.,:;!、。，：；"
-_NO_TOOL = re.compile(
+_NO_TOOL = pattern(
     r"(?:none|n/?a|null|nil|nothing|no|not (?:applicable|needed|required|necessary)|"
     r"I do(?: not|n.t) need (?:a|any) tools?)"
     r"(?:[\s_-]+(?:tools?|actions?|input|further|more|need(?:ed)?|required|necessary|is|at all|available|"
@@ -35,19 +36,19 @@ _NO_TOOL = re.compile(
     re.IGNORECASE,
 )
 _ANSWERS = frozenset({"finalanswer", "finish"})
-_ECHO = re.compile(
+_ECHO = pattern(
     r"\bthe action to take\b|\b(?:should|must) be one of\b|\bone of\b.{0,20}[\[{<(]|\bone of the (?:tools|following)\b|"
     r"^\W*(?:the )?(?:tool|action|function)[ _-]?name\b|^\W*name of (?:the |a )?(?:tool|action|function)\b|"
     r"\$(?:json_blob|tool_name|action)\b|^\W*(?:tool|action) (?:to use|to call|here)\W*$|^\W*<[^<>]{1,40}>\W*$",
     re.IGNORECASE,
 )
-_NEGATED = re.compile(
+_NEGATED = pattern(
     r"\b(?:not|never|no|none|without|avoid(?:ing)?|instead of|rather than|cannot|unable|skip|stop|nor|neither|refuse|"
     r"unavailable|missing|nicht|kein\w*|ohne|pas|jamais|sans|sin|nunca|не|нет|без)\b|n['’]t\b|不|没|無|ない|않|안 ",
     re.IGNORECASE,
 )
-_HEDGED = re.compile(r"\?\s*$|\b(?:or|either|maybe|perhaps|whether|if)\b", re.IGNORECASE)
-_NAMESPACE = re.compile(r"[.:/]|__|->|→")
+_HEDGED = pattern(r"\?\s*$|\b(?:or|either|maybe|perhaps|whether|if)\b", re.IGNORECASE)
+_NAMESPACE = pattern(r"[.:/]|__|->|→")
 
 
 def plain(name: str) -> str:

@@ -13,6 +13,7 @@ from react_text.messages import Call, Fault, Repair, Turn
 from react_text.parsing.cut import ends_in_mark, ends_inside
 from react_text.parsing.families import CONTROL, THINK_CLOSE, THINK_OPEN
 from react_text.parsing.findings import NOTHING, Found, Names, Scan
+from react_text.parsing.patterns import pattern
 from react_text.parsing.scan import scan_text
 from react_text.parsing.settle import settle, truncated
 from react_text.tools import Tool
@@ -25,8 +26,8 @@ def _repeats(text: str, before: Call, at: Found, call: Call, item: Found) -> boo
     return same and not any(char.isalnum() for char in TAGS.sub("", between))
 
 
-TAGS = re.compile(r"</?[\w:]{1,40}>|\[/?[A-Z_]{1,20}\]|\.?json")
-THOUGHT_MARKS = re.compile(
+TAGS = pattern(r"</?[\w:]{1,40}>|\[/?[A-Z_]{1,20}\]|\.?json")
+THOUGHT_MARKS = pattern(
     rf"{THINK_OPEN}|{THINK_CLOSE}|<\|start\|>assistant|<\|channel\|>(?:analysis|commentary|final)|<\|start_header_id\|>assistant"
     rf"|<\|im_start\|>assistant|{CONTROL}|^\s*Thought\s*:"
 )

@@ -12,13 +12,14 @@ from typing import Any
 from react_text.parsing.align import only_parameter, takes_text
 from react_text.parsing.jsonish import read_value
 from react_text.parsing.names import plain, resolve_name
+from react_text.parsing.patterns import pattern
 from react_text.parsing.scalars import read_scalar
 from react_text.parsing.strings import CLOSERS, decode
 from react_text.parsing.wrappers import unquoted
 from react_text.schema import declared_properties, resolve_ref, types_of
 from react_text.tools import Tool
 
-_CALL = re.compile(r"[\"'`*]*([\w.:\-\\]{1,80})[\"'`*]*\s*\((.*)\)[\s.;`]*", re.DOTALL)
+_CALL = pattern(r"[\"'`*]*([\w.:\-\\]{1,80})[\"'`*]*\s*\((.*)\)[\s.;`]*", re.DOTALL)
 _SIDES = " \t\r\n,;|&"
 
 

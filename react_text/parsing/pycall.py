@@ -7,16 +7,17 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from react_text.parsing.patterns import pattern
 from react_text.parsing.values import read_value
 
-HEAD = re.compile(r"(?P<name>[A-Za-z_][\w.-]{0,127})\s*\(")
-KEYWORD = re.compile(r"\s*(?P<key>[A-Za-z_][\w-]{0,127})\s*=(?!=)\s*")
-QUOTE = re.compile(r"(?P<prefix>[rRbBuU]{0,2})(?P<quote>\"\"\"|'''|\"|'|“|‘)")
-WORD = re.compile(r"[^\s,()\[\]{}\"'=]+")
-NUMBER = re.compile(r"[+-]?(?:0|[1-9][\d_]*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+HEAD = pattern(r"(?P<name>[A-Za-z_][\w.-]{0,127})\s*\(")
+KEYWORD = pattern(r"\s*(?P<key>[A-Za-z_][\w-]{0,127})\s*=(?!=)\s*")
+QUOTE = pattern(r"(?P<prefix>[rRbBuU]{0,2})(?P<quote>\"\"\"|'''|\"|'|“|‘)")
+WORD = pattern(r"[^\s,()\[\]{}\"'=]+")
+NUMBER = pattern(r"[+-]?(?:0|[1-9][\d_]*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 CLOSING_QUOTE = {"“": "”", "‘": "’"}
 LITERALS = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
-ESCAPE = re.compile(r"\\(?:(?P<line>\r?\n)|x(?P<hex>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|(?P<char>[\\'\"nrtabfv0]))")
+ESCAPE = pattern(r"\\(?:(?P<line>\r?\n)|x(?P<hex>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|(?P<char>[\\'\"nrtabfv0]))")
 ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 
 

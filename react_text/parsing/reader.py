@@ -6,7 +6,6 @@ native formats and plain answers.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +16,7 @@ from react_text.parsing.jsonish import SNIPPET
 from react_text.parsing.labelled import Reading
 from react_text.parsing.labels import header_end
 from react_text.parsing.native import read_native
+from react_text.parsing.patterns import pattern
 from react_text.parsing.reasoning import at_line_start, find_reasoning
 from react_text.parsing.sections import Division, divide
 from react_text.parsing.strict import read_strict
@@ -24,9 +24,9 @@ from react_text.parsing.unlabelled import CALL_MARK, answer_in_json, is_step, un
 from react_text.parsing.wrappers import fence_body, fence_end
 from react_text.tools import Tool, as_tools
 
-_BLANKS = re.compile(r"\s*")
-_NATIVE_MARK = re.compile(r"<\|?/?[\w｜:]*tool|<function|<invoke|<｜|<\|python|\[TOOL|<\|channel|<\|start\|>")
-_TEMPLATE_NAME = re.compile(r"\$(?:JSON_BLOB|TOOL_NAME|INPUT)\b")
+_BLANKS = pattern(r"\s*")
+_NATIVE_MARK = pattern(r"<\|?/?[\w｜:]*tool|<function|<invoke|<｜|<\|python|\[TOOL|<\|channel|<\|start\|>")
+_TEMPLATE_NAME = pattern(r"\$(?:JSON_BLOB|TOOL_NAME|INPUT)\b")
 
 
 def parse(
@@ -100,7 +100,7 @@ def _turn(reading: Reading, finish_reason: str | None) -> Turn:
     if early is not None:
         return early
     turn = reading.labelled_turn(division) if labelled else unlabelled_turn(reading, division, reasoning)
-    if reasoning.inside and not reasoning.closed and not _ends_the_block(reading, turn, division):
+    if reasoning.inside and not reasoning.closed and (reading.cut or not _ends_the_block(reading, turn, division)):
         return replace(turn, kind="none", calls=(), final=None, fault=fault("truncated", reading.tools))
     return turn
 
@@ -186,5 +186,8 @@ def _takes(reading: Reading, native: Turn, division: Division, labelled: bool) -
 
 
 def _ends_the_block(reading: Reading, turn: Turn, division: Division) -> bool:
+    """Whether a turn inside a reasoning block that never closed is the end of it: nothing was thought after."""
     last = division.sections[-1]
-    return turn.kind == "action" and last.value is not None and last.value.closed
+    if turn.kind != "action" or last.value is None or not last.value.closed:
+        return False
+    return not any(char.isalnum() for char in reading.text[last.value_end : last.end])

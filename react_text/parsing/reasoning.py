@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_OPEN = re.compile(r"\s*(?:<(think|thinking|thought|reasoning|reflection|scratchpad)>|\[(THINK)\])", re.IGNORECASE)
-_OBSERVED = re.compile(r"^\W{0,8}Observation\W{0,4}:", re.MULTILINE)
-_CLOSE = re.compile(r"</(?:think|thinking|reasoning|reflection|scratchpad)>|\[/THINK\]", re.IGNORECASE)
+from react_text.parsing.patterns import pattern
+
+_OPEN = pattern(r"\s*(?:<(think|thinking|thought|reasoning|reflection|scratchpad)>|\[(THINK)\])", re.IGNORECASE)
+_OBSERVED = pattern(r"^\W{0,8}Observation\W{0,4}:", re.MULTILINE)
+_CLOSE = pattern(r"</(?:think|thinking|reasoning|reflection|scratchpad)>|\[/THINK\]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+
+from react_text.parsing.patterns import pattern
 
 
 class WrittenFloat(float):
@@ -20,12 +21,12 @@ class Scalar:
     repair: str = ""
 
 
-NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,299})(\.\d{1,300})?([eE][+-]?\d{1,3})?")
+NUMBER = pattern(r"-?(?:0|[1-9]\d{0,299})(\.\d{1,300})?([eE][+-]?\d{1,3})?")
 """A JSON number of a size that can be read."""
 
-_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:_\d{3})+")
-_HEX = re.compile(r"0[xX][0-9a-fA-F]{1,16}")
-_HALF = re.compile(r"[+-]?(?:(?:0|[1-9]\d{0,299})\.|\.\d{1,300}|(?:0|[1-9]\d{0,299})(?:\.\d{1,300})?)")
+_GROUPED = pattern(r"[+-]?[1-9]\d{0,2}(?:_\d{3})+")
+_HEX = pattern(r"0[xX][0-9a-fA-F]{1,16}")
+_HALF = pattern(r"[+-]?(?:(?:0|[1-9]\d{0,299})\.|\.\d{1,300}|(?:0|[1-9]\d{0,299})(?:\.\d{1,300})?)")
 _JSON_LITERALS = {"true": True, "false": False, "null": None}
 _LITERALS = {**_JSON_LITERALS, "none": None}
 

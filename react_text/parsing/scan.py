@@ -24,6 +24,7 @@ from react_text.parsing.families import (
     THINK_OPEN,
 )
 from react_text.parsing.findings import NOTHING, Found, Names, Scan, accept, in_sentence
+from react_text.parsing.patterns import pattern
 from react_text.parsing.settle import truncated
 from react_text.parsing.talk import line_before, quoted, standing
 
@@ -43,25 +44,27 @@ KINDS = (
     ("object", OBJECT),
     ("python", PYTHON),
 )
-ANCHOR = re.compile("|".join(f"(?:{pattern})(?P<{kind}>)" for kind, pattern in KINDS))
+ANCHOR = pattern("|".join(f"(?:{pattern})(?P<{kind}>)" for kind, pattern in KINDS))
 """What may begin here. An empty group after each alternative names it and leaves the fast path of `re` open."""
-TRIGGER = re.compile(
-    r"[✿◁]|<(?=[/|｜‖A-Za-z])|\[(?=/?(?:TOOL|THINK|ARGS|CALL_ID|INST|END_TOOL))|```"
+TRIGGER = pattern(
+    r"✿(?=F|R)|◁(?=/?t)|<(?=[A-Za-z]|/[a-z]|[|｜‖]{1,2}\s?[A-Za-z/])|\[(?=/?(?:TOOL|THINK|ARGS|CALL_ID|INST|END_TOOL))|```"
     rf"|to=(?=[A-Za-z_])|functools|function call<|(?={OBJECT})"
     r"|(?:\A|\n)(?=[ \t]*>>>|[ \t*_#>\[-]{0,12}(?<!_)[A-Za-z_](?=([\w.-]*))\1(?: (?=([\w.-]+))\2)?(?=([ \t*_\d]*))\3"
     r"(?:[(:：=<]|\s*(?:<arg_key|(?:```(?:json)?\s*)?\{)))"
 )
 """Where it is worth looking at all: no anchor begins anywhere else. `(?=(x*))\\1` is a run that is never given back."""
 NAME_LETTERS = string.ascii_letters + string.digits + "_.:/-"
-CALLS = {f"f{index}": re.compile(family.call) for index, family in enumerate(FAMILIES) if family.call}
+CALLS = {f"f{index}": pattern(family.call) for index, family in enumerate(FAMILIES) if family.call}
 OFFERED_KINDS = frozenset(f"f{index}" for index, family in enumerate(FAMILIES) if family.offered)
 MOST_CALLS = 128
 """More calls than this in one turn are a model that cannot stop."""
-THINK_END = re.compile(THINK_CLOSE)
-OPENING_TAG = re.compile(r"\s*<[\w:]{1,30}>\s*")
-BLANK_END = re.compile(r"\s*\Z")
-FENCE_END = re.compile(r"\n[ \t]*```")
-CALLISH = re.compile(
+MOST_MARKS = 60_000
+"""Marks that are looked at, one that is read as a call counting ten times; what stands after them is not read."""
+THINK_END = pattern(THINK_CLOSE)
+OPENING_TAG = pattern(r"\s*<[\w:]{1,30}>\s*")
+BLANK_END = pattern(r"\s*\Z")
+FENCE_END = pattern(r"\n[ \t]*```")
+CALLISH = pattern(
     r"\s*(?:[\[{<✿]|functools|TOOL_NAME|call:|print\(|[A-Za-z_][\w.]*(?:\(|\s*=\s*[A-Za-z_][\w.]*\(|\[ARGS\]))"
 )
 
@@ -71,7 +74,11 @@ def scan_text(text: str, names: Names, *, ended: bool) -> Scan | None:
     at = 0
     first = len(text) - len(text.lstrip())
     line = -1
+    marks = 0
     while hit := TRIGGER.search(text, at - 1 if at != line and text[at - 1 : at] == "\n" else at):
+        marks += 1
+        if marks > MOST_MARKS:
+            break
         start = _word_start(text, hit.start())
         line = start if text[hit.start()] == "\n" else line
         match = ANCHOR.match(text, max(start, at))
@@ -115,6 +122,7 @@ def scan_text(text: str, names: Names, *, ended: bool) -> Scan | None:
         elif kind == "fence":
             at = _fence(text, match, scan)
         else:
+            marks += 9
             at = _read(text, match, scan, names, ended=ended)
             if len(scan.calls) > MOST_CALLS:
                 scan.fault = Fault("runaway", "The reply went on calling tools without an end; make one call and wait.")

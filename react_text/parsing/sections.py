@@ -17,6 +17,7 @@ from react_text.parsing.json_text import ValueRead
 from react_text.parsing.jsonish import read_value
 from react_text.parsing.labels import CHAT_TOKEN, Label, find_inline, find_labels
 from react_text.parsing.names import resolve_name
+from react_text.parsing.patterns import pattern
 from react_text.parsing.wrappers import fence_body, fence_end
 from react_text.tools import Tool
 
@@ -53,25 +54,23 @@ class Division:
     repairs: list[Repair] = field(default_factory=list)
 
 
-_BLANKS = re.compile(r"\s*")
-_FENCE_LINE = re.compile(r"^[ \t]{0,8}(`{3,}|~{3,})", re.MULTILINE)
-_THINK = re.compile(r"<(think|thinking)>", re.IGNORECASE)
-_OBSERVATION = re.compile(r"^[ \t]*(?:Observation|OBSERVATION)(?=[ \t]+[\"'\w{\[(])", re.MULTILINE)
-_STOP_PIECE = re.compile(
-    r"\n[ \t]*(?:\*{0,2}|#{0,4} ?)Obs(?:e(?:r(?:v(?:a(?:t(?:i(?:o(?:n)?)?)?)?)?)?)?)?[ \t]*:?\s*\Z"
-)
-_SENTENCE_END = re.compile(r"[.!?:;,)\]}。！？\"'’”*]\s*$")
-_TALK = re.compile(
+_BLANKS = pattern(r"\s*")
+_FENCE_LINE = pattern(r"^[ \t]{0,8}(`{3,}|~{3,})", re.MULTILINE)
+_THINK = pattern(r"<(think|thinking)>", re.IGNORECASE)
+_OBSERVATION = pattern(r"^[ \t]*(?:Observation|OBSERVATION)(?=[ \t]+[\"'\w{\[(])", re.MULTILINE)
+_STOP_PIECE = pattern(r"\n[ \t]*(?:\*{0,2}|#{0,4} ?)Obs(?:e(?:r(?:v(?:a(?:t(?:i(?:o(?:n)?)?)?)?)?)?)?)?[ \t]*:?\s*\Z")
+_SENTENCE_END = pattern(r"[.!?:;,)\]}。！？\"'’”*]\s*$")
+_TALK = pattern(
     r"\b(?:the|a|an|my|your|write|writes|writing|with|say|says|label|labels|as|of|after|before|put|use|using|to|line|"
     r"word|words|format|called|named|or|and|no|without|this|that|each|every|first|next|for|in|into|from|by|on|at|is|be|"
     r"yet|not|ready|give|giving|produce|output)\s*$",
     re.IGNORECASE,
 )
-_PROMPT_TEXT = re.compile(
+_PROMPT_TEXT = pattern(
     r"begin!?$|invalid (?:format|or incomplete)\b|could not parse\b|error:|previous conversation", re.IGNORECASE
 )
-_HEADER_WORDS = re.compile(r"<\|[^|<>\n]{1,40}\|>|\b(?:assistant|model)\b")
-_CALL_BRACKET = re.compile(r"[^\n(\[{]{1,120}([(\[{])")
+_HEADER_WORDS = pattern(r"<\|[^|<>\n]{1,40}\|>|\b(?:assistant|model)\b")
+_CALL_BRACKET = pattern(r"[^\n(\[{]{1,120}([(\[{])")
 
 
 def divide(text: str, start: int, end: int, tools: Sequence[Tool]) -> Division:

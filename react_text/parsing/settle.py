@@ -14,18 +14,19 @@ from typing import Any
 from react_text.messages import Call, Fault, Repair
 from react_text.parsing.align import align, only_parameter
 from react_text.parsing.names import NameRead, resolve_name
+from react_text.parsing.patterns import pattern
 from react_text.parsing.shapes import ARGUMENT_KEYS, WrittenCall
 from react_text.parsing.values import read_arguments, read_value
 from react_text.tools import Tool
 
 FINAL_NAMES = frozenset({"finalanswer", "finish"})
-WRAPPED_NAME = re.compile(r"^(?:functions?|tools?|default_api|tool_code)[._:/]+(?P<inner>.+)$", re.IGNORECASE)
-COUNTER = re.compile(r"^(?P<inner>.*\w)[:_#](?:call_)?\d{1,4}$")
-LANGUAGE_WORD = re.compile(r"\s*(?:json|JSON|arguments|args)\s*[:=]?\s*(?=[{\[])")
-STRING_OR_ESCAPE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|(?P<escape>\\[nrt])', re.DOTALL)
-MARKUP = re.compile(r"\s*<(?:/?(?:tool_call|arg_key|arg_value|parameter|function|invoke)\b|[|｜])")
+WRAPPED_NAME = pattern(r"^(?:functions?|tools?|default_api|tool_code)[._:/]+(?P<inner>.+)$", re.IGNORECASE)
+COUNTER = pattern(r"^(?P<inner>.*\w)[:_#](?:call_)?\d{1,4}$")
+LANGUAGE_WORD = pattern(r"\s*(?:json|JSON|arguments|args)\s*[:=]?\s*(?=[{\[])")
+STRING_OR_ESCAPE = pattern(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|(?P<escape>\\[nrt])', re.DOTALL)
+MARKUP = pattern(r"\s*<(?:/?(?:tool_call|arg_key|arg_value|parameter|function|invoke)\b|[|｜])")
 ARGUMENT_MARKS = ("arg_key", "arg_value", "parameter")
-CALL_ID = re.compile(r"^(?:call|chatcmpl|toolu|tool|fc)[_-]?[\w-]*\d[\w-]*$", re.IGNORECASE)
+CALL_ID = pattern(r"^(?:call|chatcmpl|toolu|tool|fc)[_-]?[\w-]*\d[\w-]*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from react_text.parsing.json_text import ValueRead
 from react_text.parsing.jsonish import SNIPPET, read_value
 from react_text.parsing.names import is_answer, is_echo, is_no_tool, plain, resolve_name
 from react_text.parsing.pairs import read_call_arguments
+from react_text.parsing.patterns import pattern
 from react_text.parsing.sections import Section
 from react_text.parsing.wrappers import fence_body, unfenced, unquoted
 from react_text.schema import first_problem
@@ -47,7 +48,7 @@ class Written:
     is_call: bool = False
 
 
-_CALL = re.compile(r"([^\n(\[{]{1,120}?)[ \t]*([(\[{])(.*)\Z", re.DOTALL)
+_CALL = pattern(r"([^\n(\[{]{1,120}?)[ \t]*([(\[{])(.*)\Z", re.DOTALL)
 _NAME_KEYS = {plain(name) for name in NAME_KEYS}
 _ENVELOPES = {plain(name) for name in ENVELOPES}
 _WHOLE_NAME = {"name_marks", "name_spelling", "name_doubled"}

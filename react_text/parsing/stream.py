@@ -6,7 +6,6 @@ reads the whole text with `parse`. Each character is looked at a bounded number 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -14,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from react_text.messages import Call, Turn
 from react_text.parsing.labels import CHAT_TOKEN, SPELLINGS, Label, find_inline, find_labels, header_end
 from react_text.parsing.names import resolve_name
+from react_text.parsing.patterns import pattern
 from react_text.parsing.reader import is_decided, parse
 from react_text.parsing.sections import Section
 from react_text.parsing.steps import read_step
@@ -21,8 +21,8 @@ from react_text.tools import Tool, as_tools
 
 StreamKind: TypeAlias = Literal["thought", "call_started", "arguments", "call_complete", "final", "done"]
 
-_TRIGGER = re.compile(r"[:：\n}\]>]")
-_BRACKET = re.compile(r"[\"\\{}\[\]]|[^\"\\{}\[\]]+")
+_TRIGGER = pattern(r"[:：\n}\]>]")
+_BRACKET = pattern(r"[\"\\{}\[\]]|[^\"\\{}\[\]]+")
 _MARKS = " \t\u00a0\u3000\ufeff>#*_-•–`[]【】0123456789.)("
 _HEAD = 160
 _TAIL = 48

@@ -14,11 +14,12 @@ from react_text.parsing.hints import invalid_arguments
 from react_text.parsing.json_text import MAX_DEPTH, depth
 from react_text.parsing.labels import find_labels
 from react_text.parsing.names import is_answer, is_echo, is_no_tool, resolve_name
+from react_text.parsing.patterns import pattern
 from react_text.tools import Tool
 
 _DECODE = json.JSONDecoder().raw_decode
 _THOUGHT, _ACTION, _INPUT, _FINAL = "Thought: ", "\nAction: ", "\nAction Input: ", "\nFinal Answer: "
-_SUSPECT = re.compile(
+_SUSPECT = pattern(
     r"^[^\w\n]{0,12}(?:\d{1,3}[.)][ \t]*)?[^\W\d_][^\n:：﹕]{0,40}[:：﹕]|^[ \t]*(?:#|\[|\*\*|__|```|~~~)", re.MULTILINE
 )
 _MARKS = ("<", "Action: ", "Input: ", "Answer: ", "Observation: ", "[TOOL", "INST]", "</")

@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from react_text.parsing.patterns import pattern
+
 Place: TypeAlias = Literal["key", "member", "item"]
 
 CLOSERS = {'"': '"', "'": "'", "`": "`", "“": '”“"', "„": '“”"', "‘": "’‘'", "«": "»", "「": "」", "＂": "＂"}
@@ -22,30 +24,30 @@ MOST_INNER_QUOTES = 2000
 SMART = frozenset("“„‘«「＂")
 SEPARATORS = ",;，、"
 
-END_MARK = re.compile(
+END_MARK = pattern(
     r"```|<\||<｜|</(?:tool|function|action|param|arg|s>)|<(?:end_of_turn|start_of|tool_)|Obs[a-z]{0,8}\s*\Z"
 )
 """What never stands within a value, outside its strings: a fence, a chat token, a tag, a piece of the stop word."""
 
 _OPENER_OF = {"}": "{", "]": "[", ")": "("}
-_SEVERAL = re.compile(r"[\"']\s*[,:;][\s,:;]*[\"']")
-_BLANKS = re.compile(r"\s*")
-_KEY_AHEAD = re.compile(
+_SEVERAL = pattern(r"[\"']\s*[,:;][\s,:;]*[\"']")
+_BLANKS = pattern(r"\s*")
+_KEY_AHEAD = pattern(
     r"""\s*(?:"[^"\n]{0,80}"|'[^'\n]{0,80}'|[“„][^”"\n]{0,80}[”"]|[^\W\d][\w$.\-]{0,63})\s*(?:=>|[:=：])"""
 )
-_ITEM_AHEAD = re.compile(r"""\s*(?:["'“„`\d{\[\-(]|(?:true|false|null|none)\b)""", re.IGNORECASE)
-_CLOSER_RUN = re.compile(r"[\s,}\])]*")
-_COMMENT = re.compile(r"\s*(?:/\*.{0,400}?\*/|(?://|#)[^\n]{0,400}\n)\s*(?=[,}\]\"'])", re.DOTALL)
-_LABEL_LINE = re.compile(
+_ITEM_AHEAD = pattern(r"""\s*(?:["'“„`\d{\[\-(]|(?:true|false|null|none)\b)""", re.IGNORECASE)
+_CLOSER_RUN = pattern(r"[\s,}\])]*")
+_COMMENT = pattern(r"\s*(?:/\*.{0,400}?\*/|(?://|#)[^\n]{0,400}\n)\s*(?=[,}\]\"'])", re.DOTALL)
+_LABEL_LINE = pattern(
     r"\n[ \t]{0,8}[#>*_]{0,3}[ \t]?(?:observation|thought|action|final answer)\b[^\n:]{0,16}[:：]", re.IGNORECASE
 )
 _RUN = r"(?<!\\)((?:\\\\)*)"
-_ODD = re.compile(_RUN + r"\\(?=[^\"\\/bfnrtu']|u(?![0-9a-fA-F]{4})|\Z)")
-_ODD_OR_CONTROL = re.compile(_RUN + r"\\(?=[^\"\\/nrtu']|u(?![0-9a-fA-F]{4})|\Z)")
-_APOSTROPHE = re.compile(_RUN + r"\\'")
-_BARE_QUOTE = re.compile(_RUN + '"')
-_DRIVE_OR_SHARE = re.compile(r"[A-Za-z]:\\|\\\\\w")
-_STOPS = {opener: re.compile("[" + re.escape(closers) + "]") for opener, closers in CLOSERS.items()}
+_ODD = pattern(_RUN + r"\\(?=[^\"\\/bfnrtu']|u(?![0-9a-fA-F]{4})|\Z)")
+_ODD_OR_CONTROL = pattern(_RUN + r"\\(?=[^\"\\/nrtu']|u(?![0-9a-fA-F]{4})|\Z)")
+_APOSTROPHE = pattern(_RUN + r"\\'")
+_BARE_QUOTE = pattern(_RUN + '"')
+_DRIVE_OR_SHARE = pattern(r"[A-Za-z]:\\|\\\\\w")
+_STOPS = {opener: pattern("[" + re.escape(closers) + "]") for opener, closers in CLOSERS.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ import re
 from typing import Literal, TypeAlias
 
 from react_text.parsing.families import CONTROL
+from react_text.parsing.patterns import pattern
 
 Standing: TypeAlias = Literal["call", "talk", "doubt"]
 
 NEAR = 240
 """Characters before and after a call that are looked at."""
 
-EXAMPLE = re.compile(
+EXAMPLE = pattern(
     r"\bfor example\b|\ban example\b|\bexamples?\s*(?:calls?|of|output|usage|request|response|:|$)"
     r"|\be\.g\.|\bfor instance\b|\bsample (?:call|tool)\b"
     r"|\blooks? like\b|\bsuch as\b|\b(?:you|one|they) (?:can|could|may|might|would|should)\b|\byour own\b"
@@ -20,13 +21,13 @@ EXAMPLE = re.compile(
     r"|\bto (?:call|invoke|use|run) (?:a|any|one) (?:tool|function)\b|\btool calls? (?:is|are|look|must|should)\b",
     re.IGNORECASE,
 )
-HINT = re.compile(r"\b(?:like(?: this| so)?|format|syntax|style|template|written|as follows|shape)\b", re.IGNORECASE)
-FIRST_PERSON = re.compile(
+HINT = pattern(r"\b(?:like(?: this| so)?|format|syntax|style|template|written|as follows|shape)\b", re.IGNORECASE)
+FIRST_PERSON = pattern(
     r"\b(?:I|I'll|I'm|I’ll|I’m|we|let me|let us|let's)\b|\b(?:calling|using|checking|saving)\b", re.IGNORECASE
 )
-QUOTED_LINE = re.compile(r"[ \t]*>(?!>>)[ \t]")
-TOKEN = re.compile(CONTROL)
-LEAD_OUT = re.compile(r"(?:[\s\[\]},;>)`]|json\b|</[\w:｜]{1,30}>)*")
+QUOTED_LINE = pattern(r"[ \t]*>(?!>>)[ \t]")
+TOKEN = pattern(CONTROL)
+LEAD_OUT = pattern(r"(?:[\s\[\]},;>)`]|json\b|</[\w:｜]{1,30}>)*")
 
 
 def standing(text: str, start: int, end: int, *, since: int = 0, fenced: bool = False, markup: bool = True) -> Standing:

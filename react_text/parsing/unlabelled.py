@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from react_text.messages import Repair, Turn
 from react_text.parsing.echoes import echoed_blob
@@ -11,23 +12,28 @@ from react_text.parsing.jsonish import SNIPPET, read_value
 from react_text.parsing.labelled import Reading
 from react_text.parsing.labels import is_label_piece
 from react_text.parsing.names import is_answer, plain, resolve_name
+from react_text.parsing.patterns import pattern
 from react_text.parsing.reasoning import Reasoning
 from react_text.parsing.sections import Division
 from react_text.parsing.steps import read_envelope, step_names
 from react_text.parsing.wrappers import fence_body
 
-_NO_TOOL_NEEDED = re.compile(r"\bneed to use a tool\?\s*\**(?:No\b[^\n]{0,200}(?:\n|\Z)|Yes\b\W*\Z)", re.IGNORECASE)
-_TOKENS_BEFORE = re.compile(r"\A(?:\s*<\|[^|<>\n]{1,40}\|>(?:assistant\b)?)+")
-CALL_MARK = re.compile(r"<\|?tool_?calls?|<function[=_]|<invoke\b|<｜tool|\[TOOL_CALLS\]")
-_EVERYDAY = re.compile(r"[a-z]+")
-_MARKED = re.compile(r"[`'\"*\[]")
-_INTENT = re.compile(
+_NO_TOOL_NEEDED = pattern(r"\bneed to use a tool\?\s*\**(?:No\b[^\n]{0,200}(?:\n|\Z)|Yes\b\W*\Z)", re.IGNORECASE)
+_TOKENS_BEFORE = pattern(r"\A(?:\s*<\|[^|<>\n]{1,40}\|>(?:assistant\b)?)+")
+CALL_MARK = pattern(r"<\|?tool_?calls?|<function[=_]|<invoke\b|<｜tool|\[TOOL_CALLS\]")
+_EVERYDAY = pattern(r"[a-z]+")
+_SENTENCE_END = pattern(r"[.!?:\n]")
+_MARKED = pattern(r"[`'\"*\[]")
+_INTENT = pattern(
     r"\b(?:I|I'll|I’ll|I'm|we|let|let's|need|needs|should|must|will|would|could|going|next|first|then|now|us(?:e|es|ing)"
     r"|call(?:ing)?|invok(?:e|ing)|run(?:ning)?|try(?:ing)?|query|ask|check|look|actions?|inputs?|tools?"
     r"|functions?|with the|via)\b",
     re.IGNORECASE,
 )
-_LINE_OBJECT = re.compile(r"^[ \t]*(?:```\w*\s*)?\{", re.MULTILINE)
+_LINE_OBJECT = pattern(r"^[ \t]*(?:```\w*\s*)?\{", re.MULTILINE)
+
+MOST_MENTIONS = 500
+"""Places where a tool with an everyday name is mentioned that are looked at; an answer with more is about the word."""
 
 
 def answer_in_json(reading: Reading, division: Division) -> Turn | None:
@@ -147,11 +153,16 @@ def _names_a_tool(reading: Reading, answer: str) -> bool:
 
 def _is_named(name: str, answer: str) -> bool:
     """Whether a text names a tool: by a name that is no everyday word, or by such a word in a sentence of intent."""
-    for found in re.finditer(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", answer):
+    mentions = re.finditer(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", answer)
+    for found in islice(mentions, MOST_MENTIONS):
         if not _EVERYDAY.fullmatch(name):
             return True
         sentence = _sentence(answer, found.start(), found.end())
-        if not sentence.isascii() or _INTENT.search(sentence) or _MARKED.search(answer[: found.start()][-1:]):
+        if (
+            not sentence.isascii()
+            or _INTENT.search(sentence)
+            or _MARKED.match(answer, max(0, found.start() - 1), found.start())
+        ):
             return True
         if answer[found.end() : found.end() + 1] in ("`", "(", '"', "'"):
             return True
@@ -160,5 +171,5 @@ def _is_named(name: str, answer: str) -> bool:
 
 def _sentence(text: str, start: int, end: int) -> str:
     """The sentence around a place, at most a few hundred characters of it."""
-    before = re.split(r"[.!?:\n]", text[max(0, start - 200) : start])[-1]
-    return before + text[start:end] + re.split(r"[.!?:\n]", text[end : end + 200])[0]
+    before = _SENTENCE_END.split(text[max(0, start - 200) : start])[-1]
+    return before + text[start:end] + _SENTENCE_END.split(text[end : end + 200], maxsplit=1)[0]

@@ -9,6 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 
+from react_text.parsing.patterns import pattern
 from react_text.parsing.strings import CLOSERS, decode
 
 
@@ -21,10 +22,10 @@ class Unwrapped:
     closed: bool = True
 
 
-_FENCE = re.compile(r"(`{2,}|~{3,})")
-_BLOCK_END = {"`": re.compile(r"(`{2,})[ \t\r]*$", re.MULTILINE), "~": re.compile(r"(~{3,})[ \t\r]*$", re.MULTILINE)}
-_LANGUAGE_LINE = re.compile(r"[ \t]*[\w+#.-]{0,20}[ \t]*\r?\n")
-_LANGUAGE_WORD = re.compile(
+_FENCE = pattern(r"(`{2,}|~{3,})")
+_BLOCK_END = {"`": pattern(r"(`{2,})[ \t\r]*$", re.MULTILINE), "~": pattern(r"(~{3,})[ \t\r]*$", re.MULTILINE)}
+_LANGUAGE_LINE = pattern(r"[ \t]*[\w+#.-]{0,20}[ \t]*\r?\n")
+_LANGUAGE_WORD = pattern(
     r"(?:json5?|python3?|py|sql|bash|sh|shell|text|txt|plaintext|javascript|js|xml|yaml)\b[ \t]*", re.I
 )
 
@@ -80,6 +81,8 @@ def unquoted(text: str) -> Unwrapped | None:
     mark = text[0] * 3
     if len(text) > 6 and text.startswith(mark) and text.endswith(mark):
         return Unwrapped(text[3:-3].strip("\r\n").rstrip())
+    if text.startswith(mark) and text.find(mark, 3) < 0:
+        return Unwrapped(text[3:], closed=False)
     head, _, rest = text.partition("\n")
     for whole, after in ((text, ""), (head.rstrip(), rest)):
         plain = whole.rstrip(".,;") if whole[-1:] in ".,;" else whole

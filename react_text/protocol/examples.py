@@ -25,6 +25,8 @@ _FORMATS = {
     "hostname": "maple.example.org",
     "duration": "PT15M",
 }
+_RESULT = 3817
+"""The first made result: a number that hardly any real result is."""
 _NO_VALUE = object()
 _MAX_DEPTH = 6
 
@@ -43,8 +45,7 @@ def example_of(tool: Tool, index: int = 0) -> Example | None:
     subject = _first_sentence(tool.description) or tool.name.replace("_", " ")
     values = ", ".join(f"{name}: {_shown(value)}" for name, value in arguments.items())
     question = f"{subject} ({values})" if values else subject
-    result = f"done, number {17 + index}"
-    return Example(question, arguments, result)
+    return Example(question, arguments, str(_RESULT + index))
 
 
 def examples_of(tools: tuple[Tool, ...]) -> list[tuple[Tool, Example]]:
@@ -66,13 +67,38 @@ def scalars(value: Any) -> Iterator[str]:
             yield str(one)
 
 
-def copies_example(arguments: Mapping[str, Any], example: Example, known: str) -> bool:
-    """Whether a call repeats the example's values although `known` (question and observations) does not hold them."""
-    values = list(scalars(example.arguments))
+def copies_example(arguments: Mapping[str, Any], tool: Tool, example: Example, known: str) -> bool:
+    """Whether a call repeats the example's values although `known` (question and observations) does not hold them.
+
+    Values that a model has to choose from a list, and defaults, cannot be told from copied ones and do not count.
+    """
+    properties = tool.parameters.get("properties") or {}
+    open_ended = {
+        name: value
+        for name, value in example.arguments.items()
+        if not _is_given(resolve_ref(properties.get(name, {}), tool.parameters), value)
+    }
+    values = list(scalars(open_ended))
     if not values or dict(arguments) != dict(example.arguments):
         return False
     known = known.casefold()
     return not all(value.casefold() in known for value in values)
+
+
+def copies_answer(answer: str, example: Example, known: str) -> bool:
+    """Whether an answer is the example's, although `known` does not hold the example's result."""
+    if answer.strip() != answer_of(example).strip():
+        return False
+    return example.result.strip().casefold() not in known.casefold()
+
+
+def answer_of(example: Example) -> str:
+    """What the example answers: its own sentence, else one made from its result."""
+    return example.answer or f"The answer is {example.result.rstrip('.')}."
+
+
+def _is_given(schema: Mapping[str, Any], value: Any) -> bool:
+    return "enum" in schema or "const" in schema or ("default" in schema and schema["default"] == value)
 
 
 def _value(schema: Any, root: Mapping[str, Any], words: Iterator[str], depth: int) -> Any:

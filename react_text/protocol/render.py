@@ -13,7 +13,7 @@ from typing import Any
 
 from react_text.messages import Call, Message, Observation
 from react_text.protocol.dialect import Dialect
-from react_text.protocol.examples import examples_of
+from react_text.protocol.examples import answer_of, examples_of
 from react_text.protocol.signature import tool_lines
 from react_text.tools import Example, Tool
 
@@ -76,7 +76,7 @@ def example_messages(tool: Tool, example: Example, call_id: str) -> list[Message
         user_message(example.question),
         call_message([call]),
         observation_message(Observation(call_id, tool.name, example.result)),
-        answer_message(example.answer or f"The answer is {example.result.rstrip('.')}."),
+        answer_message(answer_of(example)),
     ]
 
 

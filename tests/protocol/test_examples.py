@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from react_text.protocol.examples import copies_example, example_of, examples_of, scalars
+from react_text.protocol.examples import copies_answer, copies_example, example_of, examples_of, scalars
 from react_text.schema import first_problem
 from react_text.tools import Example, Tool
 
@@ -77,8 +77,27 @@ def test_a_tools_own_example_is_used():
 )
 def test_a_call_with_the_examples_values_is_a_copy_unless_the_conversation_holds_them(arguments, known, copied):
     example = Example("Weather in Oslo for 2 days?", {"city": "Oslo", "days": 2}, "rain")
-    assert copies_example(arguments, example, known) is copied
+    assert copies_example(arguments, Tool("weather"), example, known) is copied
 
 
 def test_a_call_without_values_is_never_a_copy():
-    assert not copies_example({}, Example("What time is it?", {}, "noon"), "")
+    assert not copies_example({}, Tool("now"), Example("What time is it?", {}, "noon"), "")
+
+
+def test_values_chosen_from_a_list_and_defaults_cannot_be_told_from_copied_ones():
+    properties = {"unit": {"enum": ["kmh", "mph"]}, "sides": {"type": "integer", "default": 6}}
+    tool = Tool("roll", "", {"type": "object", "properties": properties, "required": ["unit"]})
+    example = Example("Roll.", {"unit": "kmh", "sides": 6}, "4")
+    assert not copies_example({"unit": "kmh", "sides": 6}, tool, example, "How fast, in kilometres per hour?")
+
+
+@pytest.mark.parametrize(
+    ("answer", "known", "copied"),
+    [
+        ("The answer is rain.", "Weather in Rome?\nsun", True),
+        ("The answer is rain.", "Weather in Rome?\nrain", False),
+        ("The answer is sun.", "Weather in Rome?\nsun", False),
+    ],
+)
+def test_an_answer_of_the_example_is_a_copy_unless_the_conversation_holds_its_result(answer, known, copied):
+    assert copies_answer(answer, Example("Weather in Oslo?", {"city": "Oslo"}, "rain"), known) is copied

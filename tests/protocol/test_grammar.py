@@ -82,7 +82,8 @@ TOOLS = st.builds(
 @cache
 def bytes_of(model) -> dict[int, int]:
     """Token id by the single byte it stands for."""
-    pieces = (model._engine.piece(token) for token in range(model._engine.vocabulary_size))
+    vocabulary = model._engine.vocabulary
+    pieces = (vocabulary.piece(token) for token in range(vocabulary.size))
     return {piece[0]: token for token, piece in enumerate(pieces) if len(piece) == 1}
 
 
@@ -99,7 +100,7 @@ def accepts(model, grammar: str, text: str) -> bool:
             if not walk.allowed(np.array([tokens[byte]], np.int32))[0]:
                 return False
             walk.accept(tokens[byte])
-        return bool(walk.allowed(np.fromiter(model._engine.end_ids, np.int32)).any())
+        return bool(walk.allowed(np.fromiter(model._engine.vocabulary.end_ids, np.int32)).any())
     finally:
         walk.close()
 
@@ -112,7 +113,7 @@ def sentence(model, grammar: str, seed: int, most: int = 3000) -> str | None:
     by_token = {token: byte for byte, token in tokens.items()}
     ids = np.fromiter((token for byte, token in tokens.items() if byte < 128), np.int32)
     closers = [tokens[ord(one)] for one in '\n"]}']
-    ends = np.fromiter(model._engine.end_ids, np.int32)
+    ends = np.fromiter(model._engine.vocabulary.end_ids, np.int32)
     draw = random.Random(seed)
     walk = TokenGrammar(model._engine, grammar)
     written = bytearray()
