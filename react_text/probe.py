@@ -227,7 +227,9 @@ class _Probe:
             asked = self.asked(exchange, asking, seed)
             how, request = asked.how, asked.request
             single = request.grammar is not None
-            watch = Watch(exchange.tools, request.reply_start, single=single, labelled=not request.tools)
+            watch = Watch(
+                exchange.tools, request.reply_start, single=single, unlabelled="thought" if request.tools else None
+            )
             reply = self.generate(replace(request, until=watch.feed))
         except ReactTextError as error:
             return self.failed(error, mode), how

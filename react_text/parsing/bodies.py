@@ -38,7 +38,7 @@ WRAPPER_TAGS = frozenset({"args", "arguments", "parameters", "params", "input", 
 CALL_OPENERS = "|".join("(?:" + opener.replace("?P<name>", "?:") + ")" for opener in OPENERS[:-3])
 
 
-BLANKS = re.compile(r"\s*")
+BLANKS = pattern(r"\s*")
 
 
 @dataclass(frozen=True, slots=True)

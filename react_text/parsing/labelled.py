@@ -10,7 +10,6 @@ from react_text.messages import Call, Fault, Repair, Turn
 from react_text.parsing.echoes import echoed_answer
 from react_text.parsing.hints import fault
 from react_text.parsing.jsonish import SNIPPET
-from react_text.parsing.native import read_native
 from react_text.parsing.patterns import pattern
 from react_text.parsing.sections import Division, Section
 from react_text.parsing.steps import Step, read_envelope, read_step
@@ -69,6 +68,8 @@ class Reading:
                 continue
             body = self.text[section.start : section.start + 400].lstrip(" \t\r\n`json")
             if body.startswith("[") and body[1:].lstrip().startswith("{"):
+                from react_text.parsing.native import read_native
+
                 listed = read_native(self.text[section.start : section.end], tuple(self.tools))
                 if listed is not None and listed.kind == "action" and len(listed.calls) > 1 and not calls:
                     self.repairs.extend(listed.edits)

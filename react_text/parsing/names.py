@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from react_text.messages import Repair
@@ -23,6 +23,7 @@ class NameRead:
     repairs: tuple[Repair, ...] = ()
 
 
+_DIGITS = re.compile(r"\d")
 _PLAIN = pattern(r"[\W_]+")
 _TOKEN = pattern(r"<\|[^|>]{0,40}\|>|</?\w[\w.:-]{0,40}>")
 _WRAPS = " \t\r\n\"'`“”‘’«»「」*_[](){}<>.,:;!、。，：；"
@@ -48,6 +49,25 @@ _NEGATED = pattern(
     re.IGNORECASE,
 )
 _HEDGED = pattern(r"\?\s*$|\b(?:or|either|maybe|perhaps|whether|if)\b", re.IGNORECASE)
+_FILLERS = pattern(r"(?:\W|\b(?:the|a|an|my|our|tool|function|action|is|to|it|so|ok|okay|now|then)\b)*", re.IGNORECASE)
+_USE = pattern(
+    r"\b(?:us(?:e|es|ing)|utili[sz]\w*|call(?:s|ing)?|run(?:s|ning)?|invok\w+|execut\w+|perform\w*|try(?:ing)?|appl(?:y|ying)"
+    r"|employ\w*|consult\w*|choos\w+|pick\w*|select\w*|query\w*|check\w*|look\w*|search\w*|fetch\w*|get\w*|find\w*|go"
+    r"|with|via|through|need|want|should|must|will|shall|let|benutz\w*|nutz\w*|verwend\w*|ruf\w*|us(?:o|ar|ando|are)|appel\w+"
+    r"|llam\w+|cham\w+)\b|[使调調用呼]|사용|호출|использ\w*|вызыва\w*|вызов\w*",
+    re.IGNORECASE,
+)
+"""Words that say a tool is to be used."""
+_COUNTERMANDED = pattern(
+    r"\b(?:refrain\w*|cancel\w*|abort\w*|ask(?:s|ed|ing)?|before|after|until|unless|except|fail\w*|errors?|errored|returned|was"
+    r"|were|did|had|confirm\w*|permission|approv\w*|wait\w*|delay\w*|postpone\w*|disabl\w*|undo\w*|revert\w*|block\w*|prevent\w*"
+    r"|forbid\w*|dangerous|later|already|previous\w*|hold off)\b",
+    re.IGNORECASE,
+)
+"""Words that say it is not to be used now, or that tell of a use that is over."""
+_GENERIC_NAMESPACES = frozenset(
+    {"function", "functions", "tool", "tools", "toolcode", "defaultapi", "api", "mcp", "client", "server", "multitooluse"}
+)
 _NAMESPACE = pattern(r"[.:/]|__|->|→")
 
 
@@ -128,12 +148,17 @@ def _prefixed(cleaned: str, tools: Sequence[Tool]) -> list[Tool]:
         wanted = last
     if len(wanted) < 3:
         return []
-    return [tool for tool in tools if _ends_with(tool.name, wanted)]
+    spaces = {space for part in parts[:-1] if (space := plain(part)) and space not in _GENERIC_NAMESPACES}
+    return [tool for tool in tools if _ends_with(tool.name, wanted, spaces)]
 
 
-def _ends_with(name: str, wanted: str) -> bool:
-    """Whether the words of `name` after one of its separators are `wanted`."""
-    return any(plain(name[mark.end() :]) == wanted for mark in re.finditer(r"[\W_]+", name))
+def _ends_with(name: str, wanted: str, spaces: Collection[str] = ()) -> bool:
+    """Whether the words of `name` after one of its separators are `wanted`, and those before hold all of `spaces`."""
+    for mark in re.finditer(r"[\W_]+", name):
+        if plain(name[mark.end() :]) == wanted:
+            own = plain(name[: mark.start()])
+            return all(space in own for space in spaces)
+    return False
 
 
 def _mistyped(cleaned: str, tools: Sequence[Tool]) -> list[Tool]:
@@ -151,7 +176,13 @@ def _in_sentence(cleaned: str, tools: Sequence[Tool]) -> list[Tool]:
         return []
     if _HEDGED.search(cleaned):
         return []
-    return [tool for tool in tools if re.search(rf"(?<![\w.-]){re.escape(tool.name)}(?![\w-])", cleaned)]
+    places = [(tool, re.search(rf"(?<![\w.-]){re.escape(tool.name)}(?![\w-])", cleaned)) for tool in tools]
+    found = [(tool, cleaned[: place.start()], cleaned[place.end() :]) for tool, place in places if place]
+    if len(found) != 1:
+        return [tool for tool, _, _ in found]
+    tool, before, after = found[0]
+    used = _FILLERS.fullmatch(before) or _USE.search(before)
+    return [tool] if used and not _COUNTERMANDED.search(f"{before} {after}") else []
 
 
 _STEPS: tuple[tuple[str, Callable[[str, Sequence[Tool]], list[Tool]]], ...] = (
@@ -165,8 +196,13 @@ _STEPS: tuple[tuple[str, Callable[[str, Sequence[Tool]], list[Tool]]], ...] = (
 
 
 def one_edit(left: str, right: str) -> bool:
-    """Whether one letter added, left out, changed, or swapped with its neighbour makes `left` into `right`."""
+    """Whether one letter added, left out, changed, or swapped with its neighbour makes `left` into `right`.
+
+    Digits are no letters: `read_v1` and `read_v2` are two names.
+    """
     if left == right or abs(len(left) - len(right)) > 1:
+        return False
+    if _DIGITS.findall(left) != _DIGITS.findall(right):
         return False
     head = 0
     while head < min(len(left), len(right)) and left[head] == right[head]:

@@ -15,7 +15,6 @@ from react_text.parsing.hints import fault
 from react_text.parsing.jsonish import SNIPPET
 from react_text.parsing.labelled import Reading
 from react_text.parsing.labels import header_end
-from react_text.parsing.native import read_native
 from react_text.parsing.patterns import pattern
 from react_text.parsing.reasoning import at_line_start, find_reasoning
 from react_text.parsing.sections import Division, divide
@@ -93,6 +92,8 @@ def _turn(reading: Reading, finish_reason: str | None) -> Turn:
         if _TEMPLATE_NAME.search(reading.text, start, end):
             return reading.none(fault("template_echo", reading.tools))
     if not labelled or _native_first(reading, division):
+        from react_text.parsing.native import read_native
+
         native = read_native(reading.original, tuple(reading.tools), finish_reason=finish_reason)
         if native is not None and _takes(reading, native, division, labelled):
             return native
@@ -167,6 +168,8 @@ def _call_before_answer(reading: Reading, division: Division, start: int) -> Tur
     before = reading.text[start : first.label.start]
     if "{" not in before and "(" not in before:
         return None
+    from react_text.parsing.native import read_native
+
     native = read_native(before, tuple(reading.tools))
     if native is None or native.kind != "action":
         return None

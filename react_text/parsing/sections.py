@@ -57,7 +57,7 @@ class Division:
 _BLANKS = pattern(r"\s*")
 _FENCE_LINE = pattern(r"^[ \t]{0,8}(`{3,}|~{3,})", re.MULTILINE)
 _THINK = pattern(r"<(think|thinking)>", re.IGNORECASE)
-_OBSERVATION = pattern(r"^[ \t]*(?:Observation|OBSERVATION)(?=[ \t]+[\"'\w{\[(])", re.MULTILINE)
+_OBSERVATION = pattern(r"^[ \t]*(?:Observation|OBSERVATION)(?=[ \t]+[\"'\w{\[(]|[ \t]*\r?$)", re.MULTILINE)
 _STOP_PIECE = pattern(r"\n[ \t]*(?:\*{0,2}|#{0,4} ?)Obs(?:e(?:r(?:v(?:a(?:t(?:i(?:o(?:n)?)?)?)?)?)?)?)?[ \t]*:?\s*\Z")
 _SENTENCE_END = pattern(r"[.!?:;,)\]}。！？\"'’”*]\s*$")
 _TALK = pattern(
@@ -102,13 +102,17 @@ class _Divider:
             elif what == "fence":
                 self._fence(at, current)
             elif what == "observation":
-                if current.kind in ("action", "input"):
+                if current.value_end >= 0 or (current.kind in ("action", "input") and not self._is_line(at)):
                     return self._ended(at, "observation")
             elif what == "think":
                 self._think(at, current)
             elif self._is_token(at, what, current):
                 return self._ended(at, "chat_token")
         return self._ended(self.end, "")
+
+    def _is_line(self, at: int) -> bool:
+        """Whether a word is alone on its line, which within a bare text may be a line of it."""
+        return len(self.text[at : at + 40].lstrip().split("\n", 1)[0].split()) == 1
 
     def _skip_object(self) -> None:
         """Move past a JSON object that the text begins with: label words inside it are data."""
@@ -273,6 +277,8 @@ class _Divider:
         after = _BLANKS.match(self.text, label.end, self.end)
         ahead = after.end() if after else label.end
         sentence = _SENTENCE_END.search(self.text, max(current.start, label.start - 4), label.start) is not None
+        if current.kind == "thought" and not self.text[current.start : label.start].strip():
+            sentence = True
         if ahead >= self.end or self.text.startswith(("```", "{"), ahead):
             return sentence
         if not self._names_tool(label.end):

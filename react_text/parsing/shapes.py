@@ -59,6 +59,8 @@ WRAPPER_KEYS = (
     "command",
     "call",
 )
+RECORD_KEYS = frozenset({"result", "results", "status", "timestamp", "description", "output", "returned", "error", "duration"})
+"""Keys beside a name and arguments that make an object a record of a call, or the description of a tool."""
 CALL_TYPES = ("function", "function_call", "tool_call", "tool_use")
 
 Offered: TypeAlias = Callable[[str], bool]
@@ -128,6 +130,8 @@ def _one(value: Mapping[str, Any], offered: Offered, *, enveloped: bool) -> Writ
     given = [value[key] for key in ARGUMENT_KEYS if key in value]
     if len(given) > 1 and any(other != given[0] for other in given):
         return WrittenCall(name, given, enveloped=enveloped)
+    if argument_key is not None and not enveloped and is_record(value):
+        return None
     if argument_key is not None:
         return WrittenCall(name, value[argument_key], enveloped=enveloped or argument_key == "arguments")
     others = {
@@ -138,6 +142,11 @@ def _one(value: Mapping[str, Any], offered: Offered, *, enveloped: bool) -> Writ
     if enveloped or (value.get("type") in CALL_TYPES and not others):
         return WrittenCall(name, {}, enveloped=enveloped)
     return None
+
+
+def is_record(value: Mapping[str, Any]) -> bool:
+    """Whether an object with a name and arguments tells of a call or of a tool instead of making a call."""
+    return any(isinstance(key, str) and key.casefold() in RECORD_KEYS for key in value)
 
 
 def _name_as_key(value: Mapping[str, Any], offered: Offered, *, enveloped: bool) -> WrittenCall | None:

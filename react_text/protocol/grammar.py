@@ -85,7 +85,11 @@ def quoted(text: str) -> str:
 
 def _escaped(text: str) -> str:
     text = text.replace("\\", "\\\\").replace('"', '\\"')
-    return "".join(one if one.isprintable() else f"\\u{ord(one):04X}" for one in text.replace("\n", "\\n"))
+    return "".join(one if one.isprintable() else _code(ord(one)) for one in text.replace("\n", "\\n"))
+
+
+def _code(point: int) -> str:
+    return f"\\u{point:04X}" if point <= 0xFFFF else f"\\U{point:08X}"
 
 
 def _without_comments(skeleton: str) -> str:
@@ -129,7 +133,20 @@ class _Rules:
     def tool(self, tool: Tool, dialect: Dialect) -> str:
         schema = tool.parameters or {"type": "object", "properties": {}}
         name = self.name(f"{tool.name} call")
-        arguments = self.object(schema, schema, tool.name)
+        plain = {
+            "properties",
+            "required",
+            "additionalProperties",
+            "type",
+            "title",
+            "description",
+            "$defs",
+            "definitions",
+        }
+        no_arguments = (
+            not schema.get("properties") and plain.issuperset(schema) and not schema.get("additionalProperties")
+        )
+        arguments = '"{}"' if no_arguments else self.value({"type": "object", **schema}, schema, tool.name)
         head = quoted(f"{dialect.action}: {tool.name}\n{dialect.input}: ")
         self.made[name] = f"{head} {arguments}"
         return name
@@ -142,16 +159,22 @@ class _Rules:
             return self.reference(schema, root, where)
         if "const" in schema:
             return quoted(_json(schema["const"]))
-        if "enum" in schema:
+        if schema.get("nullable") is True:
+            return _either([self.value({**schema, "nullable": False}, root, where), "null"])
+        if schema.get("enum"):
             return _either(quoted(_json(value)) for value in schema["enum"])
         for key in ("anyOf", "oneOf"):
-            if key in schema:
-                return _either(self.value(option, root, where) for option in schema[key])
+            if schema.get(key):
+                beside = {name: value for name, value in schema.items() if name != key}
+                return _either(self.value(_joined(beside, option), root, where) for option in schema[key])
         kind = schema.get("type", "object" if "properties" in schema else None)
-        if isinstance(kind, list):
+        if isinstance(kind, list) and kind:
             return _either(self.value({**schema, "type": one}, root, where) for one in kind)
         self.loosened += [f"{where}: {key}" for key in _UNSAID.get(str(kind), ()) if key in schema]
         match kind:
+            case "object" if "allOf" in schema:
+                self.loosened.append(f"{where}: allOf")
+                return "flat-object"
             case "object":
                 return self.object(schema, root, where)
             case "array":
@@ -191,7 +214,9 @@ class _Rules:
             if isinstance(extra, Mapping) and extra:
                 pair = f'"\\"" char{{1,40}} "\\": " {self.value(extra, root, where)}'
                 return self.rule(where, f'"{{" ({pair} (", " {pair}){{0,{MAX_KEYS - 1}}})? "}}"')
-            return "flat-object" if extra is True else '"{}"'
+            return '"{}"' if extra is False else "flat-object"
+        if extra:
+            self.loosened.append(f"{where}: additionalProperties")
         required = set(schema.get("required", ()))
         names = list(properties)
         members = [
@@ -210,6 +235,18 @@ class _Rules:
         else:
             starts.append('"}"')
         return self.rule(where, '"{" ' + _either(starts))
+
+
+def _joined(beside: Mapping[str, Any], option: Any) -> Any:
+    """One of several options, with what stands beside them in the schema."""
+    if not isinstance(option, Mapping) or not isinstance(beside.get("properties", {}), Mapping):
+        return option
+    joined = {**beside, **option}
+    if "properties" in beside and "properties" in option:
+        joined["properties"] = {**beside["properties"], **option["properties"]}
+    if "required" in beside and "required" in option:
+        joined["required"] = [*beside["required"], *option["required"]]
+    return joined
 
 
 def _either(options: Iterable[str]) -> str:

@@ -227,3 +227,58 @@ def test_a_schema_that_refers_to_itself_has_a_grammar(smollm2):
     grammar = text_grammar(SKELETON, REACT, [Tool("walk", "", parameters)]).gbnf
     text = ' Hm.\nAction: walk\nAction Input: {"list": {"v": 1, "next": {"v": 2}}}'
     assert accepts(smollm2, grammar, text)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("parameters", "right", "wrong"),
+    [
+        (
+            {
+                "type": "object",
+                "anyOf": [
+                    {"properties": {"city": {"type": "string"}}, "required": ["city"]},
+                    {"properties": {"zip": {"type": "integer"}}, "required": ["zip"]},
+                ],
+            },
+            ['{"city": "Oslo"}', '{"zip": 150}'],
+            ["{}"],
+        ),
+        (
+            {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"n": {"type": "integer"}}}}},
+            ['{"n": 1}'],
+            ['{"m": 1}'],
+        ),
+        (
+            {"type": "object", "properties": {"headers": {"type": "object"}}, "required": ["headers"]},
+            ['{"headers": {"a": "b"}}'],
+            [],
+        ),
+        (
+            {"type": "object", "properties": {"flag": {"enum": ["\U0001f3f4\U000e0067 Wales"]}}, "required": ["flag"]},
+            ['{"flag": "\U0001f3f4\U000e0067 Wales"}'],
+            [],
+        ),
+        (
+            {"type": "object", "properties": {"n": {"type": "integer", "nullable": True}}, "required": ["n"]},
+            ['{"n": null}', '{"n": 2}'],
+            [],
+        ),
+        ({"type": "object", "properties": {"n": {"enum": []}}, "required": ["n"]}, ['{"n": 2}'], ['{"n": }']),
+    ],
+)
+def test_odd_schemas_allow_their_right_values(smollm2, parameters, right, wrong):
+    grammar = text_grammar(SKELETON, REACT, [Tool("use_it", "", parameters)]).gbnf
+    check_grammar(grammar)
+    for arguments in right:
+        assert accepts(smollm2, grammar, f" Hm.\nAction: use_it\nAction Input: {arguments}"), arguments
+    for arguments in wrong:
+        assert not accepts(smollm2, grammar, f" Hm.\nAction: use_it\nAction Input: {arguments}"), arguments
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("thought", ["<think>", "x</s>", "[INST]", "Final Answer: 5", "Action: use_it", "x\x07"])
+def test_a_thought_cannot_hold_what_would_be_read_as_something_else(smollm2, thought):
+    grammar = text_grammar(SKELETON, REACT, [tool_of({}, [])]).gbnf
+    assert accepts(smollm2, grammar, " Hm.\nAction: use_it\nAction Input: {}")
+    assert not accepts(smollm2, grammar, f" {thought}\nAction: use_it\nAction Input: {{}}")
