@@ -20,6 +20,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 class _Group(click.Group):
     def invoke(self, context: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")  # a model may write what no encoding holds
         try:
             return super().invoke(context)
         except ReactTextError as error:
@@ -293,6 +296,8 @@ def _load(model: str, options: dict[str, Any], trace: Any) -> Any:
     local = {"n_ctx": options.pop("n_ctx"), "n_threads": options.pop("threads")}
     local["n_gpu_layers"] = options.pop("gpu_layers")
     if base_url is None:
+        if api != "chat":
+            raise click.UsageError(f"--api {api} is for an endpoint; add --base-url.")
         from react_text.backends.llama_cpp import LlamaCpp
         from react_text.models import resolve_model
 

@@ -6,7 +6,10 @@ from functools import cache
 from pathlib import Path
 
 from react_text.errors import DialectError
+from react_text.parsing import parse
 from react_text.protocol.dialect import Dialect, read_dialect
+from react_text.protocol.render import final_text, step_text
+from react_text.tools import Tool
 
 _HERE = Path(__file__).resolve().parent
 
@@ -34,7 +37,25 @@ def load_dialect(name_or_path: str) -> Dialect:
         raise DialectError(
             f"No dialect {name_or_path!r}: it is neither a readable text file nor one of {', '.join(dialect_names())}."
         ) from None
-    return read_dialect(text, path.name)
+    dialect = read_dialect(text, path.name)
+    _check_readable(dialect)
+    return dialect
+
+
+def _check_readable(dialect: Dialect) -> None:
+    """Raise DialectError unless what the dialect teaches a model is what the parser reads."""
+    tool = Tool("look_up", "", {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]})
+    step = parse(step_text(dialect, [("look_up", '{"word": "sea"}')], "I look."), [tool])
+    answer = parse(final_text(dialect, "It is blue.", "I know."), [tool])
+    calls = [(call.name, dict(call.arguments)) for call in step.calls]
+    if calls != [("look_up", {"word": "sea"})] or step.thought != "I look.":
+        labels = f"{dialect.thought!r}, {dialect.action!r} and {dialect.input!r}"
+        wanted = "Thought, Action and Action Input, or a usual synonym or translation of each"
+    elif answer.final != "It is blue." or answer.thought != "I know.":
+        labels, wanted = repr(dialect.final), "Final Answer, or a usual synonym or translation of it"
+    else:
+        return
+    raise DialectError(f"Dialect {dialect.name}: replies with the labels {labels} are not read; use {wanted}.")
 
 
 @cache

@@ -118,10 +118,10 @@ class Trace:
             self._line(f"  > {_call_text(call)}", "bold")
 
     def _finished(self, result: Result) -> None:
-        if result.stop_reason != "answer":
-            self._line(result.answer, "bold yellow")
-        elif not self._streamed_answer:
-            self._line(result.answer, "bold green")
+        if result.stop_reason in ("answer", "max_steps") and self._streamed_answer:
+            self._end_line()
+        else:
+            self._line(result.answer, "bold green" if result.stop_reason == "answer" else "bold yellow")
         self._line(figures(result), "dim")
 
     def _line(self, text: str, style: str) -> None:

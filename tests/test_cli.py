@@ -168,6 +168,37 @@ def test_parse_of_bytes_that_are_no_text_does_not_break(tmp_path):
     assert outcome.exception is None or isinstance(outcome.exception, SystemExit)
 
 
+def test_half_a_surrogate_pair_is_printed_as_an_escape(tools_file):
+    reply = tools_file('Action: tide\nAction Input: {"harbor": "\\ud800"}', "reply.txt")
+    command = [sys.executable, "-m", "react_text.cli", "parse", reply, "--json"]
+    out = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(out.stdout)["calls"][0]["arguments"] == {"harbor": "\ud800"}
+
+
+def test_a_dialect_with_labels_that_are_not_read_is_refused(tools_file):
+    packaged = (Path(__file__).parent.parent / "prompts" / "brief.md").read_text()
+    own = tools_file(packaged.replace("input: Action Input", "input: Zutaten"), "own.md")
+    sentence = one_sentence(react_text("prompt", "--tools", tools_file(TIDES), "--dialect", own))
+    assert "'Zutaten'" in sentence
+    assert "Action Input" in sentence
+
+
+def test_a_flag_of_endpoints_without_an_endpoint_is_refused():
+    assert "--base-url" in one_sentence(react_text("run", "Hi?", "--model", "smollm2", "--api", "ollama"))
+
+
+def test_a_flag_of_models_in_process_with_an_endpoint_is_refused():
+    endpoint = ["--base-url", "http://127.0.0.1:9/v1"]
+    assert "--n-ctx" in one_sentence(react_text("run", "Hi?", "--model", "m", *endpoint, "--n-ctx", "512"))
+
+
+def test_an_endpoint_that_is_not_there_says_how_to_start_one():
+    outcome = react_text("run", "Hi?", "--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+    assert outcome.exit_code == 1
+    assert "refused" in outcome.stdout
+    assert outcome.stdout.splitlines()[-1].endswith("backend_error")
+
+
 @pytest.mark.model
 def test_a_run_with_the_real_model_calls_the_tool_and_answers_from_its_result():
     outcome = react_text("run", "How many lamps are in stock?", "--model", "smollm2", "--tools", DEMO)

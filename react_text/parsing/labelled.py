@@ -9,9 +9,10 @@ from dataclasses import replace
 from react_text.messages import Call, Fault, Repair, Turn
 from react_text.parsing.echoes import echoed_answer
 from react_text.parsing.hints import fault
-from react_text.parsing.jsonish import SNIPPET
+from react_text.parsing.jsonish import SNIPPET, read_value
 from react_text.parsing.patterns import pattern
 from react_text.parsing.sections import Division, Section
+from react_text.parsing.shapes import ARGUMENT_KEYS, is_record
 from react_text.parsing.steps import Step, read_envelope, read_step
 from react_text.parsing.wrappers import fence_body
 from react_text.tools import Tool
@@ -95,10 +96,17 @@ class Reading:
             if not self._add(calls, step):
                 self.note("duplicate_dropped", section.start, section.end)
         thought = self.thought_of(thoughts)
+        if calls and self.cut and self._ends_in_label(sections[-1]):
+            return self.none(fault("truncated", self.tools), thoughts)
         if calls:
             edits = self.edits()
             return Turn("action", tuple(calls), thought=thought, strict=not edits, edits=edits)
         return self.none(fault("no_tool" if no_tool else "no_action", self.tools), thoughts)
+
+    def _ends_in_label(self, last: Section) -> bool:
+        """Whether a cut text breaks off in the label of a further step."""
+        piece = self.text[max(last.value_end, last.start) : last.end].rpartition("\n")[2].strip(" \t*#_>").casefold()
+        return bool(piece) and last.end == len(self.text) and "action input".startswith(piece)
 
     def _add(self, calls: list[Call], step: Step) -> bool:
         assert step.call is not None
@@ -177,7 +185,7 @@ class Reading:
         if body[:1] != "{":
             return None
         envelope = read_envelope(body, self.tools)
-        if envelope is None:
+        if envelope is None or _is_record_of_call(body):
             return None
         step = read_step(body, Section("action", None, 0, len(body)), None, self.tools, last=False, loose=self.loose)
         self.repairs.extend(step.repairs)
@@ -190,3 +198,9 @@ class Reading:
         if self.cut and not step.closed:
             return self.none(fault("truncated", self.tools), thoughts)
         return Turn("action", (replace(step.call, id="call_1"),), thought=self.thought_of(thoughts), edits=self.edits())
+
+
+def _is_record_of_call(body: str) -> bool:
+    """Whether a JSON object holds name and arguments as a log entry or a list of tools does."""
+    value = read_value(body).value
+    return isinstance(value, dict) and any(key in ARGUMENT_KEYS for key in value) and is_record(value)

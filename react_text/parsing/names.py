@@ -66,7 +66,19 @@ _COUNTERMANDED = pattern(
 )
 """Words that say it is not to be used now, or that tell of a use that is over."""
 _GENERIC_NAMESPACES = frozenset(
-    {"function", "functions", "tool", "tools", "toolcode", "defaultapi", "api", "mcp", "client", "server", "multitooluse"}
+    {
+        "function",
+        "functions",
+        "tool",
+        "tools",
+        "toolcode",
+        "defaultapi",
+        "api",
+        "mcp",
+        "client",
+        "server",
+        "multitooluse",
+    }
 )
 _NAMESPACE = pattern(r"[.:/]|__|->|→")
 

@@ -41,7 +41,7 @@ def read_native(text: str, tools: Sequence[Tool] = (), *, finish_reason: str | N
         return None
     calls = _ending_reasoning(text, scan)
     fault = scan.fault
-    if calls and scan.thinking is not None and finish_reason == "length":
+    if calls and finish_reason == "length" and (scan.thinking is not None or calls[-1].call.open):
         fault = truncated()
     since = calls[-1].end if calls else scan.reasoned
     if (

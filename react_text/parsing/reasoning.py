@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from react_text.parsing.patterns import pattern
 
 _OPEN = pattern(r"\s*(?:<(think|thinking|thought|reasoning|reflection|scratchpad)>|\[(THINK)\])", re.IGNORECASE)
-_OBSERVED = pattern(r"^\W{0,8}Observation\W{0,4}:", re.MULTILINE)
+_OBSERVED = pattern(
+    r"^\W{0,8}Observation(?:\W{0,4}:|[ \t]*\r?$)|<tool_(?:response|result|output)s?>|\[TOOL_RESULTS?\]", re.MULTILINE
+)
+_ANSWERED = pattern(r"^\W{0,8}Final ?Answer\W{0,4}:", re.MULTILINE | re.IGNORECASE)
 _CLOSE = pattern(r"</(?:think|thinking|reasoning|reflection|scratchpad)>|\[/THINK\]", re.IGNORECASE)
 
 
@@ -40,14 +43,29 @@ def find_reasoning(text: str, start: int) -> Reasoning:
             return Reasoning(begin, close.start(), text[begin : close.start()].strip(), inside=True)
         return Reasoning(close.end(), end, text[begin : close.start()].strip())
     if "</" in text or "[/THINK]" in text:
+        observed, answered = _OBSERVED.search(text, start), _ANSWERED.search(text, start)
         for close in _CLOSE.finditer(text, start):
-            if _OBSERVED.search(text, start, close.start()):
+            if observed and observed.start() < close.start():
                 break
+            if not _begins_line(text, close.start()) and (
+                (answered and answered.start() < close.start()) or is_mentioned(text, close.start(), close.end())
+            ):
+                continue
             if _stands_alone(text, close.start(), close.end()):
                 if not text[close.end() :].strip():
                     return Reasoning(start, close.start(), text[start : close.start()].strip(), inside=True)
                 return Reasoning(close.end(), end, text[start : close.start()].strip())
     return Reasoning(start, end)
+
+
+def is_mentioned(text: str, begin: int, stop: int) -> bool:
+    """Whether a closing tag that nothing opened stands in the middle of a sentence, as something spoken of."""
+    return text[begin - 1 : begin] == " " and text[stop : stop + 1] == " " and text[stop + 1 : stop + 2].islower()
+
+
+def _begins_line(text: str, begin: int) -> bool:
+    line = text.rfind("\n", max(0, begin - 100), begin)
+    return not text[line + 1 if line >= 0 else max(0, begin - 100) : begin].strip()
 
 
 def _stands_alone(text: str, start: int, stop: int) -> bool:

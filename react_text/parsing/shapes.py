@@ -59,7 +59,9 @@ WRAPPER_KEYS = (
     "command",
     "call",
 )
-RECORD_KEYS = frozenset({"result", "results", "status", "timestamp", "description", "output", "returned", "error", "duration"})
+RECORD_KEYS = frozenset(
+    {"result", "results", "status", "timestamp", "description", "output", "returned", "error", "duration"}
+)
 """Keys beside a name and arguments that make an object a record of a call, or the description of a tool."""
 CALL_TYPES = ("function", "function_call", "tool_call", "tool_use")
 
