@@ -118,6 +118,7 @@ FAULTS = MappingProxyType(
         "unlabelled_intent": "Text without labels names a tool without calling it.",
         "unreadable_call": "A call in a model family's own format could not be read.",
         "quoted_call": "A call stands in the middle of a sentence and may be talk about the format.",
+        "mixed_formats": "The turn holds different calls in two formats, so that it is open which are meant.",
         "missing_name": "A call names no tool.",
         "lost_call": "The server announced a call that the message does not hold.",
     }

@@ -48,6 +48,7 @@ class Trace:
         self._status: Status | None = None
         self._open: str | None = None
         self._streamed_answer = False
+        self._streamed = ""
 
     def show(self, event: Event) -> None:
         if not isinstance(event, PromptProgress):
@@ -55,6 +56,7 @@ class Trace:
         match event:
             case StepStarted():
                 self._streamed_answer = False
+                self._streamed = ""
             case PromptProgress(_, done, total):
                 if total >= LONG_PROMPT:
                     self.status(f"reading the prompt: {done} of {total} tokens")
@@ -98,6 +100,7 @@ class Trace:
         if section == "call":
             return
         text = plain(text)
+        self._streamed += text
         if self._open != section:
             self._end_line()
             text = text.lstrip()
@@ -118,7 +121,8 @@ class Trace:
             self._line(f"  > {_call_text(call)}", "bold")
 
     def _finished(self, result: Result) -> None:
-        if result.stop_reason in ("answer", "max_steps") and self._streamed_answer:
+        shown = self._streamed_answer or self._streamed.strip() == plain(result.answer).strip()
+        if result.stop_reason in ("answer", "max_steps") and shown:
             self._end_line()
         else:
             self._line(result.answer, "bold green" if result.stop_reason == "answer" else "bold yellow")

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from react_text import Agent, Scripted, Tool, tool
+from react_text.capabilities import Capabilities, finding
 from react_text.errors import EndpointError, ToolsRefused, ToolUnavailable
 from react_text.events import (
     Corrected,
@@ -567,3 +568,33 @@ def test_tools_without_a_usable_grammar_are_offered_without_one():
 
 def test_a_question_with_half_a_surrogate_pair_is_asked_all_the_same():
     assert Agent(Scripted([final("5")]), [add]).run("What is \ud800 2 + 3?").answer == "5"
+
+
+def test_the_same_history_goes_on_when_the_mode_changes_after_step_2_of_4():
+    steps = [structured("add", '{"a": 1, "b": 1}', "one"), structured("add", '{"a": 2, "b": 2}', "two")]
+    refusal = ToolsRefused("m does not support tools", reason="tools", status=400)
+    model = Scripted([*steps, refusal, call("add", '{"a": 4, "b": 4}'), final("2, 4 and 8")], tools="yes")
+    result = Agent(model, [add]).run("Double from 1 to 8")
+    assert (result.answer, result.mode, len(result.steps)) == ("2, 4 and 8", "text", 4)
+    turns = [turn["content"] for turn in model.requests[-1].messages][-7:]
+    assert turns[0] == "Double from 1 to 8"
+    assert turns[1].endswith('Action: add\nAction Input: {"a": 1, "b": 1}')
+    assert [turns[2], turns[4], turns[6]] == ["Observation: 2", "Observation: 4", "Observation: 8"]
+
+
+@pytest.mark.parametrize(("pairing", "asked"), [("position", False), ("ids", None), ("unknown", None)])
+def test_a_model_known_to_pair_by_position_is_asked_for_one_call_a_turn(pairing, asked):
+    model = Scripted([said("5")], tools="yes")
+    probed = finding({"pairing": {"structured": pairing}}, "a probe")
+    model.capabilities = Capabilities({"probe": probed})
+    Agent(model, [add]).run("What is 2 + 3?")
+    assert model.requests[0].parallel_tool_calls is asked
+
+
+def test_a_move_to_text_is_remembered_by_the_backend():
+    learnt = []
+    refusal = ToolsRefused("m does not support tools", reason="tools", status=400)
+    model = Scripted([refusal, final("5")], tools="yes")
+    model.learn = lambda *facts: learnt.append(facts)
+    Agent(model, [add]).run("What is 2 + 3?")
+    assert learnt == [("tools", "no", "the endpoint refused tools: m does not support tools")]

@@ -67,6 +67,7 @@ def fault(code: str, tools: Sequence[Tool] = (), *, tool: Tool | None = None, ca
         "ambiguous_arguments": f"The Action Input of {name} can be read in more than one way.",
         "template_echo": "You repeated the words of the instructions instead of filling them in.",
         "unlabelled_intent": "You named a tool, but did not call it.",
+        "mixed_formats": "Your reply holds calls in two formats; write them in one.",
         "runaway": "Your reply went on and on without coming to an end.",
     }  # fmt: skip
     answer = 'If you need no tool, write one line "Final Answer: " and the answer.'

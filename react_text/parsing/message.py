@@ -52,7 +52,10 @@ def parse_message(
         thought = "\n".join(part for part in (reasoning.strip(), _said(content, offered)) if part) or None
         return _with_thought(turn, thought)
     if content.strip():
-        return _with_reasoning(parse(content, offered, finish_reason=finish_reason), reasoning)
+        turn = parse(content, offered, finish_reason=finish_reason)
+        if turn.repairs == ("implicit_final",):
+            turn = replace(turn, edits=())  # in a message an answer needs no label
+        return _with_reasoning(turn, reasoning)
     if reasoning:
         turn_in_reasoning = read_native(f"<think>\n{reasoning}", offered, finish_reason=finish_reason)
         if turn_in_reasoning is not None and turn_in_reasoning.kind == "action":

@@ -6,6 +6,7 @@ native formats and plain answers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -96,6 +97,8 @@ def _turn(reading: Reading, finish_reason: str | None) -> Turn:
 
         native = read_native(reading.original, tuple(reading.tools), finish_reason=finish_reason)
         if native is not None and _takes(reading, native, division, labelled):
+            if labelled and native.kind == "action" and _calls_else(reading, native, division):
+                return reading.none(fault("mixed_formats", reading.tools))
             return native
     early = _call_before_answer(reading, division, start) if labelled else None
     if early is not None:
@@ -103,6 +106,8 @@ def _turn(reading: Reading, finish_reason: str | None) -> Turn:
     turn = reading.labelled_turn(division) if labelled else unlabelled_turn(reading, division, reasoning)
     if reasoning.inside and not reasoning.closed and (reading.cut or not _ends_the_block(reading, turn, division)):
         return replace(turn, kind="none", calls=(), final=None, fault=fault("truncated", reading.tools))
+    if turn.kind == "action" and _native_after(reading, turn, division):
+        return replace(turn, kind="none", calls=(), fault=fault("mixed_formats", reading.tools))
     return turn
 
 
@@ -150,11 +155,58 @@ def _native_first(reading: Reading, division: Division) -> bool:
     for section in division.sections:
         if section.kind in ("final", "input"):
             return False
-        if _NATIVE_MARK.search(reading.text, section.start, section.end):
-            return True
+        for mark in _NATIVE_MARK.finditer(reading.text, section.start, section.end):
+            if section.kind == "action" or not _in_sentence(reading.text, section.start, mark.start()):
+                return True
         if section.kind == "action":
             return False
     return False
+
+
+def _in_sentence(text: str, start: int, at: int) -> bool:
+    """Whether a mark goes on with a sentence that began on its line, so that a thought only speaks of the call."""
+    line = text[max(start, text.rfind("\n", max(0, at - 400), at) + 1, at - 400) : at].strip()
+    return line[-1:].isalnum() or line[-1:] in (",", "(", "-", "–", "—")
+
+
+def _calls_else(reading: Reading, native: Turn, division: Division) -> bool:
+    """Whether labelled steps beside a native call, with no result between, call something else."""
+    from react_text.parsing.families import OTHER_VOICE
+
+    steps = [section for section in division.sections if section.kind in ("action", "input")]
+    if not steps or any(_NATIVE_MARK.search(reading.text, section.start, section.end) for section in steps):
+        return False
+    if re.search(OTHER_VOICE, reading.text[: steps[0].start]):
+        return False
+    other = Reading(reading.text, reading.tools, cut=reading.cut, loose=reading.loose).labelled_turn(division)
+    return _differ(other, native)
+
+
+def _native_after(reading: Reading, turn: Turn, division: Division) -> bool:
+    """Whether a native call that the labelled steps do not hold follows one of them, with no result between."""
+    from react_text.parsing.native import read_native
+
+    stepped = False
+    for section in division.sections:
+        stepped = stepped or section.kind == "action"
+        if not stepped or section.kind == "final":
+            continue
+        if section.value_end < 0 and section.kind != "thought":
+            continue
+        start = max(section.start, section.value_end)
+        mark = _NATIVE_MARK.search(reading.text, start, section.end)
+        if mark is not None:
+            native = read_native(reading.text[start : section.end], tuple(reading.tools))
+            return native is not None and _differ(native, turn)
+    if division.stop == "chat_token" and _NATIVE_MARK.match(reading.text, division.end):
+        native = read_native(reading.text[division.end :], tuple(reading.tools))
+        return native is not None and _differ(native, turn)
+    return False
+
+
+def _differ(other: Turn, turn: Turn) -> bool:
+    known = [(call.name, call.arguments) for call in turn.calls]
+    return any((call.name, call.arguments) not in known for call in other.calls)
 
 
 def _call_before_answer(reading: Reading, division: Division, start: int) -> Turn | None:
@@ -166,7 +218,7 @@ def _call_before_answer(reading: Reading, division: Division, start: int) -> Tur
     if first.kind != "final" or first.label is None:
         return None
     before = reading.text[start : first.label.start]
-    if "{" not in before and "(" not in before:
+    if ("{" not in before and "(" not in before) or _NATIVE_MARK.search(before):
         return None
     from react_text.parsing.native import read_native
 

@@ -25,6 +25,7 @@ from react_text.parsing.families import (
 )
 from react_text.parsing.findings import NOTHING, Found, Names, Scan, accept, in_sentence
 from react_text.parsing.patterns import pattern
+from react_text.parsing.reasoning import is_mentioned
 from react_text.parsing.settle import truncated
 from react_text.parsing.talk import line_before, quoted, standing
 
@@ -117,6 +118,8 @@ def scan_text(text: str, names: Names, *, ended: bool) -> Scan | None:
                 scan.thinking = None if closing else start
                 scan.reasoned = closing.end() if closing else scan.reasoned
         elif kind == "think_close":
+            if scan.thinking is None and is_mentioned(text, start, at):
+                continue
             scan.calls.clear()
             scan.fault, scan.thinking, scan.fence, scan.reasoned, scan.objects = None, None, None, at, True
         elif kind == "fence":

@@ -25,6 +25,23 @@ HINT = pattern(r"\b(?:like(?: this| so)?|format|syntax|style|template|written|as
 FIRST_PERSON = pattern(
     r"\b(?:I|I'll|I'm|I’ll|I’m|we|let me|let us|let's)\b|\b(?:calling|using|checking|saving)\b", re.IGNORECASE
 )
+_CALLING = r"(?:run|call|us|do|execut|invok|mak|send|issu|try|perform|writ|emit|go)\w*"
+REFUSED = pattern(
+    r"(?:\b(?:will|must|should|would|can|could|shall|may|do|did) not|\w+n['’]t|\b(?:cannot|never|not|refuse to|refrain from|avoid))\b"
+    rf"(?:\W*$|\s+(?:\w+\s+){{0,2}}?{_CALLING}\b[^,;]*$)"
+    rf"|\b(?:instead of|rather than)\b[^,;]*$|\b(?:previously|earlier|already|last time)\b[^,;]*$"
+    r"|\b(?:I|we) (?:\w+ )?(?:ran|called|executed|used|made|sent|invoked|tried|did)\b[^,;]*$"
+    r"|\b(?:shall|should|may) (?:I|we)\b[^?]*\?$|\b(?:do|would) you (?:want|like)\b[^?]*\?$",
+    re.IGNORECASE,
+)
+"""An introduction that says its call is not to be made, was made before, or may be made only if the user agrees."""
+TAKEN_BACK = pattern(
+    rf"[^\n]{{0,40}}?\b(?:(?:will|must|should|would|can|do|did) not|\w+n['’]t|cannot|never) (?:\w+ )?{_CALLING}\b(?: (?:it|this|that))\b"
+    r"|[^\n]{0,20}?\b(?:shall|should|may) (?:I|we)\b[^?\n]{0,80}\?|[^\n]{0,20}?\b(?:do|would) you (?:want|like)\b[^?\n]{0,80}\?",
+    re.IGNORECASE,
+)
+"""The same, said after the call."""
+LAST_SENTENCE = pattern(r"(?:.*[.!?]\s)?(.*)\Z", re.DOTALL)
 QUOTED_LINE = pattern(r"[ \t]*>(?!>>)[ \t]")
 TOKEN = pattern(CONTROL)
 LEAD_OUT = pattern(r"(?:[\s\[\]},;>)`]|json\b|</[\w:｜]{1,30}>)*")
@@ -44,12 +61,16 @@ def standing(text: str, start: int, end: int, *, since: int = 0, fenced: bool = 
     lead_out = LEAD_OUT.match(after)
     rest = after[lead_out.end() if lead_out else 0 :]
     goes_on = rest[:1].isalpha()
+    if REFUSED.search(_last_sentence(intro)) or TAKEN_BACK.match(rest):
+        return "doubt"
     if intro and not FIRST_PERSON.search(intro):
         announced = inline or intro.endswith((":", ","))
         if EXAMPLE.search(intro) and (announced or goes_on):
             return "talk"
         if HINT.search(intro) and (goes_on or (fenced and markup)):
             return "talk" if goes_on else "doubt"
+        if inline and HINT.search(intro) and rest[:1] in ".,;?!" and rest[:1]:
+            return "doubt"
         if intro.endswith(":") and goes_on and rest[:1].islower() and not fenced:
             return "doubt"
     if fenced and markup and intro and goes_on:
@@ -61,6 +82,11 @@ def standing(text: str, start: int, end: int, *, since: int = 0, fenced: bool = 
         and "\n" not in after[: len(after) - len(rest)]
     )
     return "doubt" if mid_sentence else "call"
+
+
+def _last_sentence(intro: str) -> str:
+    last = LAST_SENTENCE.match(intro)
+    return (last[1] if last else intro).strip()
 
 
 def quoted(text: str, start: int) -> bool:

@@ -19,6 +19,9 @@ PENALTY_WINDOW = 64
 """Tokens of the reply, counted back from its end, that the repeat penalty looks at. The prompt is not penalised: the
 labels that the model must write again stand in it."""
 
+COLDEST = 1e-4
+"""Temperatures below this are greedy: scores divided by them would leave the range of a float."""
+
 FIRST_LOOK = 64
 """Tokens that are shown to the grammar, after the first was refused, before the whole vocabulary is."""
 
@@ -44,7 +47,7 @@ class Sampler:
     def pick(self, scores: npt.NDArray[np.float32]) -> int | None:
         """The next token, or None when the grammar allows none."""
         scores = self._penalised(scores)
-        token = self._greedy(scores) if self._sampling.temperature <= 0 else self._draw(scores)
+        token = self._greedy(scores) if self._sampling.temperature < COLDEST else self._draw(scores)
         if token is not None:
             self._recent.append(token)
         return token
