@@ -46,6 +46,7 @@ class Scan:
     objects: bool = True
     talk: bool = False
     drafts: int = 0
+    looked: int = 0
     stop: int | None = None
     fabricated: bool = False
 

@@ -59,6 +59,8 @@ CALLS = {f"f{index}": pattern(family.call) for index, family in enumerate(FAMILI
 OFFERED_KINDS = frozenset(f"f{index}" for index, family in enumerate(FAMILIES) if family.offered)
 MOST_CALLS = 128
 """More calls than this in one turn are a model that cannot stop."""
+MOST_LOOKED = 10_000_000
+"""Characters after marks that are looked at, those that are looked at again included."""
 MOST_MARKS = 60_000
 """Marks that are looked at, one that is read as a call counting ten times; what stands after them is not read."""
 THINK_END = pattern(THINK_CLOSE)
@@ -78,7 +80,7 @@ def scan_text(text: str, names: Names, *, ended: bool) -> Scan | None:
     marks = 0
     while hit := TRIGGER.search(text, at - 1 if at != line and text[at - 1 : at] == "\n" else at):
         marks += 1
-        if marks > MOST_MARKS:
+        if marks > MOST_MARKS or scan.looked > MOST_LOOKED:
             break
         start = _word_start(text, hit.start())
         line = start if text[hit.start()] == "\n" else line
@@ -221,6 +223,7 @@ def _read(text: str, match: re.Match[str], scan: Scan, names: Names, *, ended: b
             scan.fault = truncated()
     if body is None:
         return match.end()
+    scan.looked += body.end - match.end()
     since = scan.calls[-1].end if scan.calls else 0
     stands = "call" if scan.fence is not None else standing(text, match.start(), body.end, since=since)
     if stands == "talk" or (body.loose and OPENING_TAG.sub("", line_before(text, match.start(), since))):

@@ -70,6 +70,7 @@ class StreamReader:
         self._mode: Literal["preamble", "thought", "action", "input", "over", "final"] = "preamble"
         self._head = self._tail = ""
         self._held: list[str] = []
+        self._blank = True
         self._line_open = True
         self._begun = self._bold = self._shown = False
         self._thoughts = self._tries = 0
@@ -118,6 +119,7 @@ class StreamReader:
         self._tail = (self._tail + piece)[-_TAIL:]
         if self._mode != "over":
             self._held.append(piece)
+            self._blank = self._blank and piece.isspace()
         if self._mode in ("input", "action"):
             self._brackets(piece)
 
@@ -164,6 +166,8 @@ class StreamReader:
         return next((label for label in find_labels(self._head) if label.start == 0), None)
 
     def _inline(self) -> Label | None:
+        if not self._tail[-2:-1].isalnum() and self._tail[-2:-1] not in (" ", "\t"):
+            return None
         return next((label for label in find_inline(self._tail) if label.end == len(self._tail)), None)
 
     def _begin(self, label: Label, events: list[StreamEvent]) -> None:
@@ -180,6 +184,7 @@ class StreamReader:
         if self._mode in ("preamble", "thought", "final") or (self._mode == "input" and self._json is None):
             self._release(events, line_ended=True, without=label)
         self._held.clear()
+        self._blank = True
         self._line_open = False
         self._bold = label.bold
         if label.kind == "input" and self._mode == "action":
@@ -235,6 +240,7 @@ class StreamReader:
         self._named = True
         events.append(StreamEvent("call_started", index=self._index, name=resolve_name(written, self.tools).name))
         self._held.clear()
+        self._blank = True
 
     def _complete(self, events: list[StreamEvent]) -> None:
         """A JSON value closed: the call is there, unless it cannot be read."""
@@ -272,7 +278,7 @@ class StreamReader:
 
     def _release(self, events: list[StreamEvent], *, line_ended: bool, without: Label | None = None) -> None:
         """Emit what was held back and cannot be part of a label any more."""
-        if self._mode == "preamble" and without is None:
+        if without is None and (self._blank or self._mode in ("preamble", "action")):
             return
         text = "".join(self._held)
         kept = ""
@@ -299,9 +305,8 @@ class StreamReader:
                 events.append(StreamEvent("arguments", text, index=self._index))
             else:
                 kept = text + kept
-        elif self._mode == "action":
-            kept = text + kept
         self._held = [kept] if kept else []
+        self._blank = not kept or kept.isspace()
 
     def _opening(self, text: str) -> str:
         """The first text of a section, without the blanks and marks that belong to its label."""
