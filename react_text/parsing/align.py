@@ -14,7 +14,7 @@ from react_text.messages import Repair
 from react_text.parsing.echoes import echoed_argument
 from react_text.parsing.jsonish import SNIPPET, read_value
 from react_text.parsing.names import one_edit, plain, resolve_name
-from react_text.parsing.scalars import WrittenFloat
+from react_text.parsing.scalars import GROUPED_OR_NOT, WrittenFloat, WrittenInt
 from react_text.schema import coerce, first_problem, resolve_ref
 from react_text.schema.shape import Schema, declared_properties, types_of
 from react_text.schema.words import as_json
@@ -142,10 +142,13 @@ def _names_tool(key: str, value: Any, tool: Tool) -> bool:
     )
 
 
+_NUMBERS = frozenset({float, WrittenFloat, WrittenInt})
+
+
 def _has_float(value: Any) -> bool:
     for inner in value.values() if type(value) is dict else value:
         kind = type(inner)
-        if kind is float or kind is WrittenFloat or ((kind is dict or kind is list) and _has_float(inner)):
+        if kind in _NUMBERS or ((kind is dict or kind is list) and _has_float(inner)):
             return True
     return False
 
@@ -268,11 +271,16 @@ class _Walk:
         result = _unspelled(value)
         if isinstance(value, float) and "string" in types and "number" not in types and "integer" not in types:
             result = value.written if isinstance(value, WrittenFloat) else repr(value)
+        elif isinstance(value, WrittenInt) and "string" in types and "number" not in types and "integer" not in types:
+            result = value.written
+        elif (
+            isinstance(value, str) and "integer" in types and "number" not in types and GROUPED_OR_NOT.fullmatch(value)
+        ):
+            return value
         elif types:
             result = coerce(result, schema, self.root)
-        if (type(result) is not type(value) and not isinstance(value, WrittenFloat)) or type(result) is str is not type(
-            value
-        ):
+        written = isinstance(value, (WrittenFloat, WrittenInt))
+        if type(result) is not type(value) and (not written or type(result) is str):
             self._note("type", value, result)
         allowed = schema.get("enum")
         if isinstance(allowed, (list, tuple)) and isinstance(result, str) and result not in allowed:
@@ -297,6 +305,8 @@ def _unspelled(value: Any) -> Any:
     """The value with ordinary floats in place of those that remember their spelling."""
     if isinstance(value, WrittenFloat):
         return float(value)
+    if isinstance(value, WrittenInt):
+        return int(value)
     if isinstance(value, Mapping):
         return {key: _unspelled(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -55,6 +55,7 @@ _DOUBTFUL = frozenset({"unquoted_string", "wrong_closer", "inner_quotes", "missi
 
 _CLOSED_TWICE = pattern(r"[\"'][\s\])}]*[}\])]")
 _LANGUAGE_WORD = pattern(r"json5?:?\s*(?=\{)", re.IGNORECASE)
+_NEXT_FENCE = pattern(r"`{3,}\s*`{3,}\w{0,10}\s*(?=\{)")
 _POSITIONAL = pattern(r"(\"[^\"\n]*\"|'[^'\n]*')\s*,")
 _CODE = pattern(r"[=(){};]|^\s*(?:#|//|SELECT|def|import|for|while|if)\b", re.IGNORECASE | re.MULTILINE)
 
@@ -133,13 +134,15 @@ def _object(text: str, tool: Tool | None, known: ValueRead | None = None) -> Arg
     if not read.complete:
         return ArgumentsRead(None, read.repairs, "truncated", complete=False)
     if not read.readable or not isinstance(read.value, dict):
-        return ArgumentsRead(None, fault="unreadable_arguments")
+        return ArgumentsRead(None, fault="ambiguous_arguments" if read.ambiguous else "unreadable_arguments")
     repairs = read.repairs
     rest = text[read.end :].strip()
     trimmed = rest.lstrip("}])\"' \t\n")
     if rest and trimmed != rest:
         repairs += (_note("extra_closer", rest[: len(rest) - len(trimmed)]),)
     following = trimmed.lstrip(",; \t\n")
+    if another := _NEXT_FENCE.match(following):
+        following = following[another.end() :]
     if following[:1] == "{":
         other = read_value(following)
         if other.readable and isinstance(other.value, dict) and _rivals(other.value, tool):

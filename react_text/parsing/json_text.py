@@ -22,7 +22,7 @@ class ValueRead:
     `end` is the offset after it. `repairs` is empty when the value was valid JSON. `complete` is False when a string,
     number or literal may have been cut by the end of the text; `closed` is False when only closers were missing and
     were supplied. `readable` is False when no value stands there, or when two readings are equally good; then `value`
-    is None.
+    is None. `ambiguous` is True where that is so because one key was given two values.
     """
 
     value: Any
@@ -31,13 +31,22 @@ class ValueRead:
     complete: bool = True
     closed: bool = True
     readable: bool = True
+    ambiguous: bool = False
 
 
 def _refuse(constant: str) -> Any:
     raise ValueError(constant)
 
 
-_JSON = json.JSONDecoder(parse_float=read_float, parse_constant=_refuse)
+def as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of a JSON object; a ValueError where one key has two values."""
+    members = dict(pairs)
+    if len(members) < len(pairs) and any(members[key] != value for key, value in pairs):
+        raise ValueError("one key with two values")
+    return members
+
+
+_JSON = json.JSONDecoder(parse_float=read_float, parse_constant=_refuse, object_pairs_hook=as_object)
 _DEPTH = pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
 
 

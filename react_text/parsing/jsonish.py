@@ -41,6 +41,8 @@ _CUT_KEY = pattern(r"[\w$.\- ]*\Z")
 _COLON = pattern(r"=>|[:=：]")
 _BARE = pattern(r"[^,;，{}\[\]()\"`\n\r<“”]+")
 _COMMENT = pattern(r"\s(?://|#|/\*)")
+_COMMA_OR_BLANK = SEPARATORS + " \t"
+_MEMBER_AHEAD = pattern(r",\s*[\"']?[^\W\d]\w{0,63}[\"']?\s*:\s*[\"'\d\[{tfn-]")
 _NOT_ONE_WORD = pattern(r"[:=：](?!//)|\\|(?<!\w)'|'(?!\w)")
 _AFTER_COMMA = pattern(
     r"""\s*(?:(?:"[^"\n]{0,80}"|'[^'\n]{0,80}'|[^\W\d][\w$.\- ]{0,63}?)\s*(?:=>|[:=：])|[}\])]|\Z)"""
@@ -65,6 +67,7 @@ class _Frame:
 
 class _Reader:
     __slots__ = (
+        "ambiguous",
         "closed",
         "complete",
         "end",
@@ -86,6 +89,7 @@ class _Reader:
         self.repairs: dict[str, Repair] = {}
         self.root: Any = None
         self.complete = self.closed = True
+        self.ambiguous = False
         self.line_start = False
         self.words_end = -1
 
@@ -103,7 +107,7 @@ class _Reader:
                 break
             readable = self._in_object() if self.stack[-1].opener == "{" else self._in_list()
         if not readable:
-            return ValueRead(None, self.position, readable=False, complete=self.complete)
+            return ValueRead(None, self.position, readable=False, complete=self.complete, ambiguous=self.ambiguous)
         return ValueRead(self.root, self.position, tuple(self.repairs.values()), self.complete, self.closed)
 
     def _note(self, name: str, start: int, stop: int, after: str = "") -> None:
@@ -117,6 +121,8 @@ class _Reader:
             if trivia is None:
                 return
             if trivia.group()[0] in "/#":
+                if not trivia.group().startswith("/*") and swallows(self.text, trivia.start(), trivia.end()):
+                    return
                 self._note("comment", trivia.start(), trivia.end())
             elif "\n" in trivia.group():
                 self.line_start = True
@@ -167,6 +173,7 @@ class _Reader:
             return True
         assert frame.key is not None
         if frame.key in frame.members and frame.members[frame.key] != value:
+            self.ambiguous = True
             return False
         frame.members[frame.key] = value
         frame.key = None
@@ -318,6 +325,14 @@ class _Reader:
             self.complete = self.closed = False
         return self._add(read.value)
 
+    def _is_comment(self, at: int) -> bool:
+        """Whether the sign that ends at `at` begins a comment beside words without quotes, and not a part of them."""
+        if self.text[at - 1] == "*":
+            close = self.text.find("*/", at, min(self.end, at + 400))
+            return close < 0 or any(char.isalpha() for char in self.text[at:close])
+        line_end = self.text.find("\n", at, self.end)
+        return not swallows(self.text, at, line_end if line_end >= 0 else self.end)
+
     def _bare(self, place: Place) -> bool:
         """A number, a literal, or words without quotes."""
         start = piece = self.position
@@ -327,8 +342,10 @@ class _Reader:
                 return False
             self.position = words.end()
             comment = _COMMENT.search(self.text, piece, self.position)
-            if comment is not None:
+            if comment is not None and self._is_comment(comment.end()):
                 self.position = comment.start()
+                while self.position > piece - 1 and self.text[self.position - 1] in _COMMA_OR_BLANK:
+                    self.position -= 1
                 break
             if self.position >= self.end or place != "member" or self.text[self.position] not in SEPARATORS:
                 break
@@ -358,6 +375,14 @@ class _Reader:
         if scalar.repair:
             self._note(scalar.repair, start, self.position, json.dumps(scalar.value))
         return self._add(scalar.value)
+
+
+def swallows(text: str, start: int, stop: int) -> bool:
+    """Whether a comment to the end of its line would take a closing bracket or a further member with it."""
+    stop = min(stop, start + 2000)
+    if any(text.count(closer, start, stop) > text.count(opener, start, stop) for opener, closer in ("{}", "[]")):
+        return True
+    return _MEMBER_AHEAD.search(text, start, stop) is not None
 
 
 def _are_scalars(written: str) -> bool:

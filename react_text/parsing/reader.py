@@ -155,7 +155,11 @@ def _native_first(reading: Reading, division: Division) -> bool:
     for section in division.sections:
         if section.kind in ("final", "input"):
             return False
+        spoken = False
         for mark in _NATIVE_MARK.finditer(reading.text, section.start, section.end):
+            if spoken and mark[0].startswith("</"):
+                continue
+            spoken = True
             if section.kind == "action" or not _in_sentence(reading.text, section.start, mark.start()):
                 return True
         if section.kind == "action":

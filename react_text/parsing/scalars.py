@@ -13,6 +13,12 @@ class WrittenFloat(float):
     written: str
 
 
+class WrittenInt(int):
+    """An integer that remembers its spelling, where JSON has no such number."""
+
+    written: str
+
+
 @dataclass(frozen=True, slots=True)
 class Scalar:
     """A number, boolean or null; `repair` names what its spelling took, "" for valid JSON."""
@@ -25,6 +31,8 @@ NUMBER = pattern(r"-?(?:0|[1-9]\d{0,299})(\.\d{1,300})?([eE][+-]?\d{1,3})?")
 """A JSON number of a size that can be read."""
 
 _GROUPED = pattern(r"[+-]?[1-9]\d{0,2}(?:_\d{3})+")
+GROUPED_OR_NOT = pattern(r"\s*[+-]?\d{1,3}(?:\.\d{3})+\s*")
+"""A number in whose spelling a point may part thousands or decimals."""
 _HEX = pattern(r"0[xX][0-9a-fA-F]{1,16}")
 _HALF = pattern(r"[+-]?(?:(?:0|[1-9]\d{0,299})\.|\.\d{1,300}|(?:0|[1-9]\d{0,299})(?:\.\d{1,300})?)")
 _JSON_LITERALS = {"true": True, "false": False, "null": None}
@@ -53,9 +61,15 @@ def read_scalar(text: str) -> Scalar | None:
     if text.lower() in _LITERALS and text in (text.lower(), text.capitalize(), text.upper()):
         return Scalar(_LITERALS[text.lower()], "python_literal")
     if _GROUPED.fullmatch(text):
-        return Scalar(int(text.replace("_", "")), "number_form")
+        return Scalar(_written(int(text.replace("_", "")), text), "number_form")
     if _HEX.fullmatch(text):
-        return Scalar(int(text, 16), "number_form")
+        return Scalar(_written(int(text, 16), text), "number_form")
     if _HALF.fullmatch(text):
-        return Scalar(float(text) if "." in text else int(text), "number_form")
+        return Scalar(read_float(text) if "." in text else _written(int(text), text), "number_form")
     return None
+
+
+def _written(value: int, text: str) -> WrittenInt:
+    number = WrittenInt(value)
+    number.written = text
+    return number

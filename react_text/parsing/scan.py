@@ -224,7 +224,7 @@ def _read(text: str, match: re.Match[str], scan: Scan, names: Names, *, ended: b
     if body is None:
         return match.end()
     scan.looked += body.end - match.end()
-    since = scan.calls[-1].end if scan.calls else 0
+    since = max(scan.calls[-1].end if scan.calls else 0, scan.reasoned)
     stands = "call" if scan.fence is not None else standing(text, match.start(), body.end, since=since)
     if stands == "talk" or (body.loose and OPENING_TAG.sub("", line_before(text, match.start(), since))):
         scan.talk = scan.talk or bool(body.calls)

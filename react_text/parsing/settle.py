@@ -15,6 +15,7 @@ from react_text.messages import Call, Fault, Repair
 from react_text.parsing.align import align, only_parameter
 from react_text.parsing.names import NameRead, resolve_name
 from react_text.parsing.patterns import pattern
+from react_text.parsing.scalars import GROUPED_OR_NOT
 from react_text.parsing.shapes import ARGUMENT_KEYS, WrittenCall
 from react_text.parsing.values import read_arguments, read_value
 from react_text.tools import Tool
@@ -224,6 +225,8 @@ def _inner_call(
 def _typed(value: Any, schema: Any) -> Any:
     """A value written as plain text, in the type the schema wants; text where the schema allows text."""
     if not isinstance(value, str) or not isinstance(schema, Mapping) or "string" in schema_types(schema):
+        return value
+    if "number" not in schema_types(schema) and GROUPED_OR_NOT.fullmatch(value):
         return value
     read = read_value(f"{value.strip()}\n")
     if not read.readable or not read.complete or value.strip()[read.end :].strip():

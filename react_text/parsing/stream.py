@@ -6,6 +6,7 @@ reads the whole text with `parse`. Each character is looked at a bounded number 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -32,6 +33,10 @@ _INLINE_PREFIXES = frozenset(
     for words in ("Action Input:", "Action:", "Final Answer:", "Observation:", "Thought:", "Tool Input:", "Input:")
     for size in range(1, len(words))
 )
+_LONGEST_NAME = 300
+_THINK_OPEN = pattern(r"\s*(?:<(?:think|thinking|thought|reasoning|reflection|scratchpad)>|\[THINK\])", re.IGNORECASE)
+_THINK_CLOSE = pattern(r"(?:</(?:think|thinking|thought|reasoning|reflection|scratchpad)>|\[/THINK\])\Z", re.IGNORECASE)
+_OBSERVATION = pattern(r"[ \t]*(?:Observation|OBSERVATION)\b")
 _MOST_TRIES = 20
 _FREE_CHECKS = 200_000
 _CHECKS_PER_CHARACTER = 8
@@ -74,6 +79,7 @@ class StreamReader:
         self._line_open = True
         self._begun = self._bold = self._shown = False
         self._thoughts = self._tries = 0
+        self._thinking = self._next_turn = False
         self._index = 0
         self._action: Section | None = None
         self._input: Section | None = None
@@ -136,13 +142,24 @@ class StreamReader:
 
     def _look(self, char: str, events: list[StreamEvent]) -> None:
         """What a character that may end a label, a line, a value or a chat token means."""
-        if char in "}]":
-            if self._json is not None and self._json.closed and self._mode in ("input", "action"):
+        if self._mode == "preamble" and not self._thinking and char in ">]" and self._length < _HEAD:
+            self._thinking = _THINK_OPEN.fullmatch(self.text) is not None
+        if self._thinking:
+            self._think(char, events)
+        elif char in "}]":
+            if char == "]" and CHAT_TOKEN.search(self._tail) and self._tail.endswith("INST]"):
+                self._check()
+            elif self._json is not None and self._json.closed and self._mode in ("input", "action"):
                 self._complete(events)
         elif char == ">":
             if CHAT_TOKEN.search(self._tail) and self._tail.endswith(">"):
                 self._check()
         elif char == "\n":
+            if self._next_turn or (self._mode != "preamble" and _OBSERVATION.match(self._head)):
+                self._check()
+                if self.done:
+                    return
+                self._next_turn = False
             label = None if ":" in self._head or "：" in self._head else self._label()
             if label is not None:
                 self._begin(label, events)
@@ -158,7 +175,22 @@ class StreamReader:
             if label is not None:
                 self._begin(label, events)
             elif len(self._head) > 1:
+                if self._line_open and self._mode != "preamble" and _OBSERVATION.match(self._head):
+                    self._check()
                 self._line_open = False
+
+    def _think(self, char: str, events: list[StreamEvent]) -> None:
+        """Inside a reasoning block no label counts; what stands in it is a thought once it is closed."""
+        if char == "\n":
+            self._head, self._tail, self._line_open = "", "", True
+        elif char in ">]" and (close := _THINK_CLOSE.search(self._tail)):
+            text = _THINK_OPEN.sub("", "".join(self._held), count=1)
+            inside = text[: len(text) - len(close[0])].strip()
+            if inside:
+                self._thoughts += 1
+                events.append(StreamEvent("thought", inside))
+            self._held.clear()
+            self._thinking, self._line_open, self._head = False, True, ""
 
     def _label(self) -> Label | None:
         if not self._line_open:
@@ -177,6 +209,10 @@ class StreamReader:
             self._check()
             if self.done:
                 return
+            if self._mode == "final" and not label.inline and label.kind in ("action", "thought", "final"):
+                self._release(events, line_ended=True, without=label)
+                self._held.append(self._label_text(label))
+                self._next_turn, self._blank = True, False
         if inside and (label.inline or self._json is None or self._json.in_string):
             return
         if not self._changes(label):
@@ -226,7 +262,7 @@ class StreamReader:
         self._named = False
 
     def _name_line(self) -> bool:
-        return self._json is None and bool("".join(self._held).strip())
+        return self._json is None and not self._named and not self._blank
 
     def _name(self, events: list[StreamEvent]) -> None:
         if self._named or self._action is None:
@@ -235,7 +271,9 @@ class StreamReader:
         for label in find_inline(" " + written):
             written = written[: label.start - 1].strip(" ,")
             break
-        if not written or len(written) > 300:
+        if len(written) > _LONGEST_NAME:
+            self._held = [written[: _LONGEST_NAME + 1]]
+        if not written or len(written) > _LONGEST_NAME:
             return
         self._named = True
         events.append(StreamEvent("call_started", index=self._index, name=resolve_name(written, self.tools).name))
@@ -278,7 +316,7 @@ class StreamReader:
 
     def _release(self, events: list[StreamEvent], *, line_ended: bool, without: Label | None = None) -> None:
         """Emit what was held back and cannot be part of a label any more."""
-        if without is None and (self._blank or self._mode in ("preamble", "action")):
+        if without is None and (self._blank or self._next_turn or self._mode in ("preamble", "action")):
             return
         text = "".join(self._held)
         kept = ""

@@ -11,13 +11,13 @@ from react_text.messages import Call, Turn
 from react_text.parsing.align import align
 from react_text.parsing.echoes import echoed_answer
 from react_text.parsing.hints import invalid_arguments
-from react_text.parsing.json_text import MAX_DEPTH, depth
+from react_text.parsing.json_text import MAX_DEPTH, as_object, depth
 from react_text.parsing.labels import find_labels
 from react_text.parsing.names import is_answer, is_echo, is_no_tool, resolve_name
 from react_text.parsing.patterns import pattern
 from react_text.tools import Tool
 
-_DECODE = json.JSONDecoder().raw_decode
+_DECODE = json.JSONDecoder(object_pairs_hook=as_object).raw_decode
 _THOUGHT, _ACTION, _INPUT, _FINAL = "Thought: ", "\nAction: ", "\nAction Input: ", "\nFinal Answer: "
 _SUSPECT = pattern(
     r"^[^\w\n]{0,12}(?:\d{1,3}[.)][ \t]*)?[^\W\d_][^\n:：﹕]{0,40}[:：﹕]|^[ \t]*(?:#|\[|\*\*|__|```|~~~)", re.MULTILINE

@@ -46,6 +46,8 @@ _ODD = pattern(_RUN + r"\\(?=[^\"\\/bfnrtu']|u(?![0-9a-fA-F]{4})|\Z)")
 _ODD_OR_CONTROL = pattern(_RUN + r"\\(?=[^\"\\/nrtu']|u(?![0-9a-fA-F]{4})|\Z)")
 _APOSTROPHE = pattern(_RUN + r"\\'")
 _BARE_QUOTE = pattern(_RUN + '"')
+_JOINED = pattern(r"([\"'])\s{0,20}\+\s{0,20}(?:[\"'][^\"'\n]{0,400}[\"']|[\w.()]{1,80})\s{0,20}[,+}\])]")
+"""A string that an expression joins to another value."""
 _DRIVE_OR_SHARE = pattern(r"[A-Za-z]:\\|\\\\\w")
 _STOPS = {opener: pattern("[" + re.escape(closers) + "]") for opener, closers in CLOSERS.items()}
 
@@ -82,6 +84,8 @@ def read_string(text: str, start: int, end: int, place: Place, openers: str, *, 
             continue
         if closes(text, at, end, place, openers, bool(inner)):
             break
+        if not inner and _JOINED.match(text, at, end):
+            return StringRead("", position, ambiguous=True)
         inner.append(at)
         if len(inner) > MOST_INNER_QUOTES:
             return StringRead("", position, ambiguous=True)

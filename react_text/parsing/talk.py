@@ -26,18 +26,26 @@ FIRST_PERSON = pattern(
     r"\b(?:I|I'll|I'm|I’ll|I’m|we|let me|let us|let's)\b|\b(?:calling|using|checking|saving)\b", re.IGNORECASE
 )
 _CALLING = r"(?:run|call|us|do|execut|invok|mak|send|issu|try|perform|writ|emit|go)\w*"
+_NOT = r"\b(?:(?:will|must|should|would|can|could|shall|may|do|did) not|\w{1,8}n['’]t|cannot|never)"
+_MAY_I = r"(?:so |now )?(?:shall|should|may) (?:I|we)\b[^?\n]{0,80}\?"
+_DO_YOU_WANT = r"\b(?:do|would) you (?:want|like)\b[^?\n]{0,80}\?"
 REFUSED = pattern(
-    r"(?:\b(?:will|must|should|would|can|could|shall|may|do|did) not|\w+n['’]t|\b(?:cannot|never|not|refuse to|refrain from|avoid))\b"
+    rf"(?:{_NOT}|\b(?:not|refuse to|refrain from|avoid))\b"
     rf"(?:\W*$|\s+(?:\w+\s+){{0,2}}?{_CALLING}\b[^,;]*$)"
-    rf"|\b(?:instead of|rather than)\b[^,;]*$|\b(?:previously|earlier|already|last time)\b[^,;]*$"
-    r"|\b(?:I|we) (?:\w+ )?(?:ran|called|executed|used|made|sent|invoked|tried|did)\b[^,;]*$"
-    r"|\b(?:shall|should|may) (?:I|we)\b[^?]*\?$|\b(?:do|would) you (?:want|like)\b[^?]*\?$",
+    r"|\b(?:instead of|rather than)\b[^,;]*$|\b(?:previously|last time)\W*$"
+    r"|\b(?:I|we) (?:\w+ )?(?:ran|called|executed|used|invoked|tried)\b[^,;]*$"
+    rf"|^\W*{_MAY_I}$|{_DO_YOU_WANT}$",
     re.IGNORECASE,
 )
 """An introduction that says its call is not to be made, was made before, or may be made only if the user agrees."""
+NEEDED = pattern(
+    r"\byet\b|\bwithout (?:an? |the |any )?(?:tools?|functions?|calling|using|more|further|it|looking|checking|search\w*|data"
+    r"|information)\b",
+    re.IGNORECASE,
+)
+"""What makes such an introduction a reason for the call."""
 TAKEN_BACK = pattern(
-    rf"[^\n]{{0,40}}?\b(?:(?:will|must|should|would|can|do|did) not|\w+n['’]t|cannot|never) (?:\w+ )?{_CALLING}\b(?: (?:it|this|that))\b"
-    r"|[^\n]{0,20}?\b(?:shall|should|may) (?:I|we)\b[^?\n]{0,80}\?|[^\n]{0,20}?\b(?:do|would) you (?:want|like)\b[^?\n]{0,80}\?",
+    rf"[^\n]{{0,40}}?{_NOT} (?:\w+ )?{_CALLING} (?:it|this|that)\b|\W*{_MAY_I}|[^\n]{{0,20}}?{_DO_YOU_WANT}",
     re.IGNORECASE,
 )
 """The same, said after the call."""
@@ -61,7 +69,9 @@ def standing(text: str, start: int, end: int, *, since: int = 0, fenced: bool = 
     lead_out = LEAD_OUT.match(after)
     rest = after[lead_out.end() if lead_out else 0 :]
     goes_on = rest[:1].isalpha()
-    if REFUSED.search(_last_sentence(intro)) or TAKEN_BACK.match(rest):
+    introduced = _last_sentence(intro)
+    refused = REFUSED.search(introduced) and not NEEDED.search(introduced)
+    if refused or TAKEN_BACK.match(rest):
         return "doubt"
     if intro and not FIRST_PERSON.search(intro):
         announced = inline or intro.endswith((":", ","))

@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from react_text import Tool, parse
+from react_text import Tool, parse, parse_message
+from react_text.parsing import StreamReader
 from react_text.tools import as_tools
 
 CORPUS = Path(__file__).parent.parent / "corpus" / "react.dev.jsonl"
@@ -47,6 +48,9 @@ WRITE = Tool(
         "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
         "required": ["path", "content"],
     },
+)
+SEARCH = Tool(
+    "search", parameters={"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
 )
 Read = Callable[[str, tuple[Tool, ...]], Any]
 """A parser: (text, tools) to ("action", [(name, arguments)]) or ("final", text) or None; it may raise."""
@@ -101,6 +105,37 @@ def test_cost_from_1_kb_to_1_mb(layout: str) -> None:
     slope = (seconds[-1] - seconds[1]) / (sizes[-1] - sizes[1])
     growth = ", ".join(f"{size // 1000} kB {time * 1e3:.3f} ms" for size, time in zip(sizes, seconds, strict=True))
     print(f"\n{layout:15} {growth}; slope {slope * 1e9:.2f} ns a character")
+
+
+@pytest.mark.parametrize("face", ["parse", "stream", "message"])
+def test_the_costliest_megabytes(face: str) -> None:
+    """Target: less than a second for 1 MB of any piece written over and over."""
+    read = {
+        "parse": lambda text: parse(text, (SEARCH, WRITE)),
+        "stream": _streamed,
+        "message": lambda text: parse_message({"role": "assistant", "content": text}, (SEARCH, WRITE)),
+    }[face]
+    table = json.loads((CORPUS.parent / "runs.json").read_text(encoding="utf-8"))
+    runs = [("", piece) for kind in ("signs", "words", "openers") for piece in table[kind]]
+    runs += [(head, piece) for head in table["heads"] for piece in table["after_heads"]]
+    seconds = {}
+    for head, piece in runs:
+        text = head + piece * (1_000_000 // len(piece))
+        began = time.process_time()
+        read(text)
+        seconds[head, piece] = time.process_time() - began
+    worst = sorted(seconds, key=seconds.__getitem__, reverse=True)[:10]
+    over = sum(one > 1 for one in seconds.values())
+    print(f"\n{face}: {len(runs)} texts of 1 MB, median {statistics.median(seconds.values()):.3f} s, {over} over 1 s")
+    for head, piece in worst:
+        print(f"{seconds[head, piece]:7.2f} s  {head!r} and then {piece!r}")
+
+
+def _streamed(text: str) -> None:
+    reader = StreamReader((SEARCH, WRITE))
+    for start in range(0, len(text), 50):
+        reader.feed(text[start : start + 50])
+    reader.finish()
 
 
 def _ours(text: str, tools: tuple[Tool, ...]) -> Any:
