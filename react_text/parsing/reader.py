@@ -106,6 +106,8 @@ def _turn(reading: Reading, finish_reason: str | None) -> Turn:
     turn = reading.labelled_turn(division) if labelled else unlabelled_turn(reading, division, reasoning)
     if reasoning.inside and not reasoning.closed and (reading.cut or not _ends_the_block(reading, turn, division)):
         return replace(turn, kind="none", calls=(), final=None, fault=fault("truncated", reading.tools))
+    if turn.kind == "action" and labelled and _call_before(reading, turn, division):
+        return replace(turn, kind="none", calls=(), fault=fault("mixed_formats", reading.tools))
     if turn.kind == "action" and _native_after(reading, turn, division):
         return replace(turn, kind="none", calls=(), fault=fault("mixed_formats", reading.tools))
     return turn
@@ -184,6 +186,18 @@ def _calls_else(reading: Reading, native: Turn, division: Division) -> bool:
         return False
     other = Reading(reading.text, reading.tools, cut=reading.cut, loose=reading.loose).labelled_turn(division)
     return _differ(other, native)
+
+
+def _call_before(reading: Reading, turn: Turn, division: Division) -> bool:
+    """Whether a call without any marks, other than the labelled ones, stands before the first label."""
+    first = division.sections[0]
+    before = reading.text[first.start : first.end]
+    if first.kind != "preamble" or "{" not in before or _NATIVE_MARK.search(before):
+        return False
+    from react_text.parsing.native import read_native
+
+    native = read_native(before, tuple(reading.tools))
+    return native is not None and _differ(native, turn)
 
 
 def _native_after(reading: Reading, turn: Turn, division: Division) -> bool:

@@ -39,8 +39,8 @@ REFUSED = pattern(
 )
 """An introduction that says its call is not to be made, was made before, or may be made only if the user agrees."""
 NEEDED = pattern(
-    r"\byet\b|\bwithout (?:an? |the |any )?(?:tools?|functions?|calling|using|more|further|it|looking|checking|search\w*|data"
-    r"|information)\b",
+    r"\byet\b|\bwithout (?:an? |the |any )?(?:tools?|functions?|calling|using|more|further|it|looking|checking"
+    r"|search\w*|data|information)\b",
     re.IGNORECASE,
 )
 """What makes such an introduction a reason for the call."""

@@ -22,6 +22,7 @@ FIND = _tool("find", query=TEXT, limit=WHOLE)
 SOME = Tool("find", parameters={"type": "object", "properties": {"query": TEXT, "limit": WHOLE}, "required": ["query"]})
 TOOLS = (TIDE, DELETE, MAIL, CODE, FIND)
 HERMES = '<tool_call>{"name": "delete_file", "arguments": {"path": "/"}}</tool_call>'
+BARE = '{"name": "delete_file", "arguments": {"path": "/"}}'
 TAGGED = '<function=delete_file>{"path": "/"}</function>'
 STEP = 'Action: get_tide\nAction Input: {"city": "Bath"}'
 BATH = [("get_tide", {"city": "Bath"})]
@@ -114,6 +115,9 @@ def test_a_call_that_is_refused_told_of_or_asked_about_does_not_run(text: str) -
         "I called the wrong tool before, now the right one:\n",
         "What should I do? Delete it.\n",
         "I already have the path.\n",
+        "I can't do this without a tool:\n",
+        "<think>I should not call it twice</think>\n",
+        "<think>\nShall I call it?\n</think>\n\n",
     ],
 )
 def test_a_call_after_a_sentence_about_something_else_runs(intro: str) -> None:
@@ -169,6 +173,7 @@ def test_a_record_of_a_call_is_data(beside: str) -> None:
         ("{query: 7 // 2, limit: 3}", "7 // 2"),
         ("{query: 7 /* 2 */, limit: 3}", "7 /* 2 */"),
         ("{query: a # the first\n, limit: 3}", "a"),
+        ("{query: a, // the {first}\n limit: 3 // the last\n}", "a"),
         ("{query: a /* the first */, limit: 3}", "a"),
         ("{'query': +441234, 'limit': 3}", "+441234"),
         ('{"query": 0x1F, "limit": 3}', "0x1F"),
@@ -216,7 +221,7 @@ def test_a_step_right_after_an_empty_thought_is_the_step() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [f"{HERMES}\n{STEP}", f"Thought: t\n{STEP}\n{HERMES}", f"{STEP}\nThought: and\n{HERMES}"]
+    "text", [f"{HERMES}\n{STEP}", f"Thought: t\n{STEP}\n{HERMES}", f"{STEP}\nThought: and\n{HERMES}", f"{BARE}\n{STEP}"]
 )
 def test_different_calls_in_two_formats_are_refused(text: str) -> None:
     assert _fault(text) == "mixed_formats"
@@ -226,6 +231,7 @@ def test_the_same_call_in_two_formats_is_one() -> None:
     same = '<tool_call>{"name": "get_tide", "arguments": {"city": "Bath"}}</tool_call>'
     assert _calls(f"Thought: t\n{STEP}\n{same}") == BATH
     assert _calls(f"{same}\n{STEP}") == BATH
+    assert _calls(f'{{"name": "get_tide", "arguments": {{"city": "Bath"}}}}\n{STEP}') == BATH
 
 
 def _streamed(text: str, size: int, *, single: bool = False) -> tuple[StreamReader, list[StreamEvent]]:
