@@ -290,6 +290,10 @@ def _pattern(source: str) -> re.Pattern[str]:
     return re.compile(source, re.DOTALL)
 
 
+MOST_REPEATED = 100
+"""Copies of the same arguments after one name that are taken for one; more are no call any more."""
+
+
 def _read_object(text: str, start: int, name: str) -> Body:
     read = read_json(text, start)
     cut = read.cut or read.list_open(inside=True)
@@ -306,6 +310,8 @@ def _read_object(text: str, start: int, name: str) -> Body:
             return Body((replace(call, cut=again.cut, arguments=None),), again.end, readable=False)
         repeated += 1
         at = again.end
+        if repeated > MOST_REPEATED:
+            return Body((replace(call, arguments=None),), len(text), readable=False)
     call = replace(call, edits=(*call.edits, *[Repair("repeated_arguments", name)] * repeated))
     return Body((call,), _after(text, at))
 

@@ -284,3 +284,10 @@ def test_cost_grows_with_the_length_and_no_faster(piece: str) -> None:
 
     small = min(cost(20_000) for _ in range(3))
     assert cost(320_000) < 60 * small + 0.2
+
+
+def test_arguments_repeated_without_an_end_are_no_call() -> None:
+    tool = Tool("search", "", {"type": "object", "properties": {}})
+    few, many = (parse("[TOOL_CALLS]search[ARGS]" + "{}" * count, [tool]) for count in (3, 1000))
+    assert few.kind == "action"
+    assert (many.kind, many.fault.code if many.fault else None) == ("none", "unreadable_call")
