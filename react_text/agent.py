@@ -345,7 +345,8 @@ class _Writing:
         self.started = time.monotonic()
         self.seconds = item.seconds
         single = item.request.grammar is not None
-        unlabelled: Section | None = "final" if item.answer_only else "thought" if item.request.tools else None
+        plain = item.answer_only or not agent.setup.tools
+        unlabelled: Section | None = "final" if plain else "thought" if item.request.tools else None
         self.watch = Watch(agent.setup.tools, item.request.reply_start, single=single, unlabelled=unlabelled)
         self.request = replace(item.request, until=self.enough)
         self.written = ""

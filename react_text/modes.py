@@ -39,7 +39,9 @@ class TextMode:
     def request(
         self, history: Sequence[Entry], *, answer_only: bool, max_tokens: int, sampling: Sampling, grammar: bool
     ) -> Request:
-        """The request for the next turn."""
+        """The request for the next turn; without tools it is a plain question."""
+        if not self.tools:
+            return Request(self.messages(history), max_tokens=max_tokens, sampling=sampling)
         return Request(
             messages=self.messages(history),
             reply_start=self.dialect.final_start if answer_only else self.dialect.reply_start,
@@ -51,6 +53,8 @@ class TextMode:
 
     def read(self, reply: Reply, *, answer_only: bool = False) -> Turn:
         """The reply as a turn. After a begun answer a whole step of its own counts as what it is, not as the answer."""
+        if not self.tools:
+            return parse_message({"content": reply.text}, finish_reason=reply.finish_reason)
         if answer_only:
             said = reply.text.removeprefix(self.dialect.final_start)
             own = parse(said, self.tools, finish_reason=reply.finish_reason)

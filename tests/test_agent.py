@@ -598,3 +598,11 @@ def test_a_move_to_text_is_remembered_by_the_backend():
     model.learn = lambda *facts: learnt.append(facts)
     Agent(model, [add]).run("What is 2 + 3?")
     assert learnt == [("tools", "no", "the endpoint refused tools: m does not support tools")]
+
+
+def test_without_tools_a_model_is_simply_asked():
+    model = Scripted(["Paris is the capital of France."])
+    result = Agent(model, instructions="Be brief.").run("Capital of France?")
+    assert (result.answer, result.stop_reason) == ("Paris is the capital of France.", "answer")
+    assert [turn["content"] for turn in model.requests[0].messages] == ["Be brief.", "Capital of France?"]
+    assert model.requests[0].reply_start == ""

@@ -11,11 +11,11 @@ import re
 
 TURN_MARKERS: dict[str, tuple[str, ...]] = {
     "ChatML, Llama 3, Phi, GLM, Command R, harmony": (
-        r"<\|[^|<>\s]{1,48}\|>",
+        r"<\|[^|<>‹›\s]{1,48}\|>",
         r"<\|[A-Za-z_]{1,32}>",
         r"<[A-Za-z_]{1,32}\|>",
     ),
-    "DeepSeek": (r"<｜[^｜<>\n]{1,48}｜>",),
+    "DeepSeek": (r"<｜[^｜<>‹›\n]{1,48}｜>",),
     "Llama 2, Mistral": (
         r"</?s>",
         r"<</?SYS>>",

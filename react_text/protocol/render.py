@@ -32,8 +32,11 @@ class Entry:
 def system_text(dialect: Dialect, tools: Sequence[Tool], instructions: str = "") -> str:
     """The system turn: the dialect's rules with the tools in them, then the user's own instructions.
 
-    It depends on nothing else, so it stays the same byte for byte from question to question.
+    It depends on nothing else, so it stays the same byte for byte from question to question. Without tools there are no
+    rules.
     """
+    if not tools:
+        return instructions.strip()
     rules = dialect.text("system", tools=tool_lines(tools), tool_names=", ".join(tool.name for tool in tools))
     return f"{rules}\n\n{instructions.strip()}" if instructions.strip() else rules
 
@@ -85,7 +88,8 @@ def opening(
 ) -> list[Entry]:
     """Everything before the first question: the system turn and the worked examples of the first `examples` tools."""
     chosen = examples_of(tuple(tools))[:examples]
-    entries = [Entry({"role": "system", "content": system_text(dialect, tools, instructions)})]
+    system = system_text(dialect, tools, instructions)
+    entries = [Entry({"role": "system", "content": system})] if system else []
     for number, (tool, example) in enumerate(chosen, 1):
         entries += [Entry(message) for message in example_messages(tool, example, f"example_{number}")]
     return entries

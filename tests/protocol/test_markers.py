@@ -3,7 +3,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from react_text.protocol.markers import CALL_MARKERS, TURN_MARKERS, break_markers
@@ -66,6 +66,7 @@ def test_markers_around_calls_stay_in_what_the_model_wrote() -> None:
     assert break_markers(written, calls=False) == '<tool_call>{"name": "f"}</tool_call>‹|im_end|›'
 
 
+@example(["<|", "<｜User｜>", "|>"])
 @given(
     st.lists(st.sampled_from([*KNOWN, "<|", "|>", "<", ">", "[", "]", "im_end", "[IN", "ST]", "x", " "]), max_size=12)
 )
