@@ -63,7 +63,8 @@ class Agent:
     tools:
         A Toolbox, or typed functions, Tool objects or chat-completions tool dicts.
     mode:
-        "text", or "auto", which is text for every model without structured calls.
+        "auto" asks for structured calls where the backend is known to have them and changes to text when they fail;
+        "text" and "structured" never change.
     dialect:
         The name of a dialect that comes with the package, or a path to a dialect file.
     grammar:
@@ -108,7 +109,7 @@ class Agent:
                 "text": TextMode(
                     chosen, offered, self._opening(chosen, offered, instructions), self._grammars(chosen, offered)
                 ),
-                "structured": StructuredMode(chosen, offered, instructions, self._pairs_by_position()),
+                "structured": StructuredMode(offered, instructions, self._pairs_by_position()),
             },
             switch=start(mode, self._support(mode)),
             limits=Limits(max_steps, max_tokens, token_budget, time_budget),

@@ -80,7 +80,6 @@ class StructuredMode:
     `one_call_a_turn` is for a model that is known to pair results by position instead of by id.
     """
 
-    dialect: Dialect
     tools: tuple[Tool, ...]
     instructions: str = ""
     one_call_a_turn: bool = False

@@ -93,10 +93,6 @@ def harmless(messages: Sequence[Message], server: str = "") -> list[Message]:
     return changed
 
 
-def _is_text(part: Any) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "text"
-
-
 def _has_sound_arguments(call: Any) -> bool:
     function = call.get("function") if isinstance(call, Mapping) else None
     arguments = function.get("arguments") if isinstance(function, Mapping) else None

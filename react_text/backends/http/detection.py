@@ -273,7 +273,7 @@ def _openrouter(_address: Address, listed: _Listed) -> _Details:
         able = "tools" in parameters
         found["tools"] = finding("yes" if able else "no", "/models: supported_parameters")
     return found, ""
-    yield
+    yield  # nothing is asked, but what is called here is a generator of questions
 
 
 def _tgi(address: Address, _listed: _Listed) -> _Details:
