@@ -13,7 +13,7 @@ demo: $(VENV)/.local
 	$(ASK) "Convert 300 feet to meters."
 	-$(ASK) "How many chairs and how many desks are in stock?"
 
-test: $(VENV)/.test
+test: $(VENV)/.test $(VENV)/.browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -30,6 +30,7 @@ bench: $(VENV)/.test
 	$(BIN)/python -m pytest tests/benchmarks -o addopts= -o python_files='bench_*.py' -q -s
 	$(BIN)/python tests/benchmarks/bench_llama_cpp.py
 	$(BIN)/python tests/benchmarks/bench_threads.py
+	$(BIN)/python tests/benchmarks/bench_report.py
 
 clean:
 	rm -rf $(VENV) dist build
@@ -43,3 +44,10 @@ $(VENV)/.local: pyproject.toml
 $(VENV)/.test: $(VENV)/.local
 	$(BIN)/python -m pip install --quiet --group test
 	touch $@
+
+# Chromium for the test of the report's page: Debian's, where there is none and this user may install it.
+$(VENV)/.browser: $(VENV)/.local
+	@if command -v chromedriver >/dev/null; then touch $@; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq \
+	&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver; then touch $@; \
+	else echo "No Chromium, and none could be installed: the test of the report's page is skipped."; fi

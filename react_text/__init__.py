@@ -1,8 +1,9 @@
 """Tools for language models that have none.
 
 `Agent` answers questions with a model and tools; `tool` makes a tool of a typed function; `parse` and `parse_message`
-read what a model wrote. Backends: `LlamaCpp` (a GGUF in process), `OpenAICompatible` and `Ollama` (endpoints over HTTP)
-and `Scripted` (a model played by a script).
+read what a model wrote; `FallbackChat` answers chat completions, with tool calls, in front of any model. Backends:
+`LlamaCpp` (a GGUF in process), `OpenAICompatible` and `Ollama` (endpoints over HTTP) and `Scripted` (a model played by
+a script).
 
 Each name is loaded from its module when it is first used, so that importing the package costs next to nothing.
 """
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from react_text.backends.ollama import Ollama
     from react_text.backends.openai import OpenAICompatible
     from react_text.backends.scripted import Scripted
+    from react_text.chat import FallbackChat
     from react_text.messages import Call, Fault, Observation, Turn, Usage
     from react_text.parsing import parse, parse_message
     from react_text.toolbox import Toolbox
@@ -26,6 +28,7 @@ __all__ = [
     "Agent",
     "Call",
     "Example",
+    "FallbackChat",
     "Fault",
     "LlamaCpp",
     "Observation",
@@ -46,6 +49,7 @@ _HOMES = {
     "Ollama": "backends.ollama",
     "OpenAICompatible": "backends.openai",
     "Scripted": "backends.scripted",
+    "FallbackChat": "chat",
     "Call": "messages",
     "Fault": "messages",
     "Observation": "messages",

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
+from react_text.approval import Confirm, allowed, refusal, settled
+from react_text.asking import as_backend, asking_modes, learn_text, tool_support
 from react_text.backends.base import Backend, Delta, Progress, Reply, Sampling, StreamItem
-from react_text.backends.gbnf import check_grammar
-from react_text.backends.llama_cpp import LlamaCpp
-from react_text.capabilities import Support
-from react_text.data import load_dialect, load_grammar_skeleton
+from react_text.data import load_dialect
 from react_text.errors import BackendError, GrammarError
 from react_text.events import Event, Finished, Observed, PromptProgress, Result, Section, TextDelta
 from react_text.execution import in_thread
@@ -33,24 +31,17 @@ from react_text.loop import (
     run_loop,
 )
 from react_text.messages import Call, Message, Observation, Usage
-from react_text.models import resolve_model
-from react_text.modes import StructuredMode, TextMode
+from react_text.modes import AskingMode
 from react_text.protocol.dialect import Dialect
-from react_text.protocol.examples import examples_of
-from react_text.protocol.grammar import text_grammar
-from react_text.protocol.render import Entry, opening, to_text, user_message
+from react_text.protocol.render import Entry, user_message
+from react_text.ranking import Offer, ToolsLimit
 from react_text.runaway import Watch
-from react_text.switch import Wanted, start
+from react_text.switch import Mode, Wanted, start
 from react_text.toolbox import Toolbox
 from react_text.tools import Tool
 
-_log = logging.getLogger("react_text")
-
-Verdict: TypeAlias = Literal["yes", "no", "stop"]
 TOOL_POLL = 0.05
 """Seconds between looks at whether a run was cancelled while its tools are running."""
-EXAMPLES_SHARE = 0.4
-"""The share of the context that the opening may take before worked examples are left out."""
 
 
 class Agent:
@@ -75,7 +66,11 @@ class Agent:
     max_steps, max_tokens, token_budget, time_budget:
         Model outputs per run, tokens per output, tokens per run, seconds per run.
     confirm:
-        Asked before each call: "yes", "no" (the model is told) or "stop" (the run ends as "denied").
+        Asked before each call, sync or async: "yes", "no" or an `approval.Refusal` (the model is told), or "stop" (the
+        run ends as "denied"). An `approval.Approval` answers by rules.
+    tools_limit:
+        How many tools a question is asked with at most, the closest ones by their words: a number, None for all, or
+        "auto" for all while they take no more than `ranking.TOOLS_SHARE` of the context, and as many as fit beyond.
     """
 
     def __init__(
@@ -92,26 +87,25 @@ class Agent:
         token_budget: int | None = None,
         time_budget: float | None = None,
         sampling: Sampling | None = None,
-        confirm: Callable[[Call], Verdict] | None = None,
+        confirm: Confirm | None = None,
+        tools_limit: ToolsLimit = "auto",
     ) -> None:
         if mode not in ("auto", "text", "structured"):
             raise ValueError(f"mode {mode!r} is not known; use 'auto', 'text' or 'structured'.")
-        self.backend: Backend = LlamaCpp(resolve_model(model)) if isinstance(model, str) else model
+        self.backend: Backend = as_backend(model)
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self.confirm = confirm
         self._running: set[_Cancel] = set()
         chosen = load_dialect(dialect) if isinstance(dialect, str) else dialect
-        offered = tuple(self.toolbox)
+        self.instructions = instructions
+        switch = start(mode, tool_support(self.backend, mode))
+        self._offer = Offer(tuple(self.toolbox), tools_limit, self.backend, structured=switch.mode == "structured")
+        offered = self._offer.for_question("")
         self.setup = Setup(
             dialect=chosen,
             tools=offered,
-            modes={
-                "text": TextMode(
-                    chosen, offered, self._opening(chosen, offered, instructions), self._grammars(chosen, offered)
-                ),
-                "structured": StructuredMode(offered, instructions, self._pairs_by_position()),
-            },
-            switch=start(mode, self._support(mode)),
+            modes=self._modes(chosen, offered),
+            switch=switch,
             limits=Limits(max_steps, max_tokens, token_budget, time_budget),
             sampling=sampling or Sampling(),
             grammar_use=grammar or ("always" if self.backend.supports_grammar else "never"),
@@ -119,22 +113,25 @@ class Agent:
             count_tokens=self.backend.count_tokens,
         )
 
-    def run(self, question: str) -> Result:
-        """Answer one question. Never raises for what a model, a tool or an endpoint does: see `Result.stop_reason`."""
-        return _last(self.stream(question))
+    def run(self, question: str | None, history: Sequence[Message] = ()) -> Result:
+        """Answer one question. Never raises for what a model, a tool or an endpoint does: see `Result.stop_reason`.
 
-    async def arun(self, question: str) -> Result:
+        `history` holds earlier messages of the conversation; without a question (None) the run goes on from its end.
+        """
+        return _last(self.stream(question, history))
+
+    async def arun(self, question: str | None, history: Sequence[Message] = ()) -> Result:
         """The async twin of `run`."""
         result = None
-        async for event in self.astream(question):
+        async for event in self.astream(question, history):
             if isinstance(event, Finished):
                 result = event.result
         assert result is not None
         return result
 
-    def stream(self, question: str) -> Iterator[Event]:
+    def stream(self, question: str | None, history: Sequence[Message] = ()) -> Iterator[Event]:
         """Answer one question, yielding each event as it happens; the last one is Finished."""
-        loop, cancel = self._loop(question), _Cancel()
+        loop, cancel = self._loop(question, history), _Cancel()
         self._running.add(cancel)
         try:
             yield from self._drive(loop, cancel)
@@ -164,9 +161,9 @@ class Agent:
                 yield item
             item = loop.send(sent)
 
-    async def astream(self, question: str) -> AsyncIterator[Event]:
+    async def astream(self, question: str | None, history: Sequence[Message] = ()) -> AsyncIterator[Event]:
         """The async twin of `stream`."""
-        loop, cancel = self._loop(question), _Cancel()
+        loop, cancel = self._loop(question, history), _Cancel()
         self._running.add(cancel)
         try:
             async for event in self._adrive(loop, cancel):
@@ -185,7 +182,7 @@ class Agent:
                     else:
                         yield event
             elif isinstance(item, RunCalls):
-                asked = self._ask(item.calls)
+                asked = await self._aask(item.calls)
                 if asked is None:
                     sent = Denied()
                 else:
@@ -209,13 +206,27 @@ class Agent:
 
     def prompt(self, question: str) -> list[Message]:
         """The turns that the model is sent for a question, before its first reply."""
-        return self.setup.modes[self.setup.switch.mode].messages([Entry(user_message(question))])
+        setup = self.setup_for(question)
+        return setup.modes[setup.switch.mode].messages([Entry(user_message(question))])
 
-    def _loop(self, question: str) -> LoopGenerator:
-        if not question.strip():
+    def setup_for(self, question: str | None, history: Sequence[Message] = ()) -> Setup:
+        """What a question is asked with: `setup`, with the tools chosen for this question where there are too many."""
+        offered = self._offer.for_question(question or "", history)
+        if offered == self.setup.tools:
+            return self.setup
+        return replace(self.setup, tools=offered, modes=self._modes(self.setup.dialect, offered))
+
+    def _modes(self, dialect: Dialect, offered: tuple[Tool, ...]) -> dict[Mode, AskingMode]:
+        told = "\n\n".join(text for text in (self._offer.note(offered), self.instructions) if text)
+        return asking_modes(self.backend, dialect, offered, told)
+
+    def _loop(self, question: str | None, history: Sequence[Message]) -> LoopGenerator:
+        if not (history if question is None else question.strip()):
             raise ValueError("The question is empty; ask something.")
-        readable = question.encode("utf-8", "replace").decode("utf-8")
-        return run_loop(readable, self.setup, time.monotonic)
+        readable = question and question.encode("utf-8", "replace").decode("utf-8")
+        return run_loop(
+            readable, self.setup_for(readable, history), time.monotonic, [Entry(message) for message in history]
+        )
 
     def _run_calls(self, calls: Sequence[Call], seconds: float | None, cancel: _Cancel) -> list[Observation] | None:
         """The observations, or None when the run was cancelled or its time was up while a tool was still running.
@@ -277,58 +288,34 @@ class Agent:
     def _ask(self, calls: Sequence[Call]) -> dict[str, Observation] | None:
         """The refused calls with what the model is told, by id; None when the user ends the run."""
         refused: dict[str, Observation] = {}
-        for call in calls if self.confirm else ():
-            verdict = self.confirm(call) if self.confirm else "yes"
+        for call in self._to_ask(calls):
+            verdict = settled(self.confirm(call)) if self.confirm else True
             if verdict == "stop":
                 return None
-            if verdict == "no":
-                sentence = f"Error: the user did not allow this call of {call.name}. Do without it."
-                refused[call.id] = Observation(call.id, call.name, sentence, is_error=True)
+            if not allowed(verdict):
+                refused[call.id] = refusal(call, verdict)
         return refused
 
-    def _support(self, mode: Wanted) -> Support:
-        """What the backend knows of real tool calls; asked only where it decides."""
-        find_out = getattr(self.backend, "tool_support", None)
-        support: Support = find_out() if find_out is not None and mode == "auto" else "unknown"
-        return support
+    async def _aask(self, calls: Sequence[Call]) -> dict[str, Observation] | None:
+        """The async twin of `_ask`."""
+        refused: dict[str, Observation] = {}
+        for call in self._to_ask(calls):
+            answer = self.confirm(call) if self.confirm else True
+            verdict = await answer if isinstance(answer, Awaitable) else answer
+            if verdict == "stop":
+                return None
+            if not allowed(verdict):
+                refused[call.id] = refusal(call, verdict)
+        return refused
 
-    def _pairs_by_position(self) -> bool:
-        """Whether a probe saw this model take results by their place instead of by their id."""
-        capabilities = getattr(self.backend, "capabilities", None)
-        probed = capabilities.get("probe") if capabilities is not None else None
-        return isinstance(probed, Mapping) and probed.get("pairing", {}).get("structured") == "position"
+    def _to_ask(self, calls: Sequence[Call]) -> list[Call]:
+        """The calls that somebody may have to allow: one of a tool that does not exist runs nothing."""
+        return [call for call in calls if call.name in self.toolbox] if self.confirm else []
 
     def _learn(self, result: Result) -> None:
         """Remember a move to text for good, so that the next run starts there."""
-        learn = getattr(self.backend, "learn", None)
-        if (
-            learn is not None
-            and result.mode_changes
-            and result.mode == "text"
-            and result.stop_reason != "backend_error"
-        ):
-            learn("tools", "no", result.mode_changes[-1])
-
-    def _opening(self, dialect: Dialect, tools: tuple[Tool, ...], instructions: str) -> list[Entry]:
-        """The longest opening that leaves room for the conversation."""
-        context = self.backend.context_length
-        for count in range(len(examples_of(tools)), -1, -1):
-            entries = opening(dialect, tools, instructions, count)
-            tokens = None if context is None else self.backend.count_tokens(to_text(entries, dialect))
-            if tokens is None or context is None or tokens <= EXAMPLES_SHARE * context:
-                return entries
-        return entries
-
-    def _grammars(self, dialect: Dialect, tools: tuple[Tool, ...]) -> dict[str, str]:
-        if not self.backend.supports_grammar or dialect.grammar is None:
-            return {}
-        made = text_grammar(load_grammar_skeleton(dialect.grammar), dialect, tools).gbnf
-        try:
-            check_grammar(made)
-        except GrammarError as error:
-            _log.warning("No grammar for these tools, replies are only read and checked: %s", error)
-            return {}
-        return {"any": made}
+        if result.mode_changes and result.mode == "text" and result.stop_reason != "backend_error":
+            learn_text(self.backend, result.mode_changes[-1])
 
 
 class _Cancel:
@@ -346,9 +333,9 @@ class _Writing:
         self.started = time.monotonic()
         self.seconds = item.seconds
         single = item.request.grammar is not None
-        plain = item.answer_only or not agent.setup.tools
+        plain = item.answer_only or not agent.toolbox
         unlabelled: Section | None = "final" if plain else "thought" if item.request.tools else None
-        self.watch = Watch(agent.setup.tools, item.request.reply_start, single=single, unlabelled=unlabelled)
+        self.watch = Watch(tuple(agent.toolbox), item.request.reply_start, single=single, unlabelled=unlabelled)
         self.request = replace(item.request, until=self.enough)
         self.written = ""
         self.reply: Reply | None = None

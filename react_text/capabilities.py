@@ -27,6 +27,7 @@ FACTS = {
     "context_length": "how many tokens the context holds",
     "template": "whether the model has a chat template (yes, no)",
     "refused": "the parameters that the endpoint would not take",
+    "refused_grammars": "digests of the sound grammars that the endpoint would not take",
     "probe": "what a probe measured",
 }
 """Every fact that can be found, with one sentence each."""
@@ -123,6 +124,22 @@ PROBED_TOOL: dict[str, Any] = {
 """A tool nobody has: where its name shows in a rendered prompt, tools reach the model."""
 
 PROBED_MESSAGES: Sequence[Message] = ({"role": "user", "content": "How high is the tide?"},)
+PROBED_CALL: Sequence[Message] = (
+    *PROBED_MESSAGES,
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {
+                "id": "call_1",
+                "type": "function",
+                "function": {"name": "measure_tide_at_quay", "arguments": '{"quay": "Oban"}'},
+            }
+        ],
+    },
+    {"role": "tool", "tool_call_id": "call_1", "content": "3.4"},
+)
+"""The same conversation after a call of that tool and its result."""
 
 
 def template_findings(render: Callable[[Sequence[Message], Iterable[dict[str, Any]]], str]) -> dict[str, Finding]:

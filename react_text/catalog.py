@@ -121,5 +121,8 @@ FAULTS = MappingProxyType(
         "mixed_formats": "The turn holds different calls in two formats, so that it is open which are meant.",
         "missing_name": "A call names no tool.",
         "lost_call": "The server announced a call that the message does not hold.",
+        "unknown_tool": "A call names a tool that is not offered.",
+        "unwanted_step": "A call stands where an answer was asked for, or an answer where a call was.",
+        "invalid_answer": "An answer is not the JSON that was asked for.",
     }
 )

@@ -76,12 +76,19 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class TurnRead:
-    """One whole model output and how it was read."""
+    """One whole model output and how it was read.
+
+    `mode`, `finish_reason`, `message` (as an endpoint sent it) and `answer_only` are what it was read with.
+    """
 
     step: int
     text: str
     turn: Turn
     usage: Usage
+    mode: Mode = "text"
+    finish_reason: str = "stop"
+    message: Message | None = None
+    answer_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from react_text.backends.base import Reply, Request, Sampling
 from react_text.catalog import FAULTS
-from react_text.errors import BackendError
+from react_text.errors import BackendError, ContextOverflow
 from react_text.events import (
     Corrected,
     Event,
@@ -54,6 +54,9 @@ class Limits:
     max_corrections: int = 3
 
 
+CountTokens: TypeAlias = Callable[[Sequence[Message], str, Sequence[Mapping[str, Any]]], int | None]
+
+
 @dataclass(frozen=True)
 class Setup:
     """Everything a run is given before its question.
@@ -70,7 +73,7 @@ class Setup:
     sampling: Sampling = field(default_factory=Sampling)
     grammar_use: GrammarUse = "always"
     context_length: int | None = None
-    count_tokens: Callable[[Sequence[Message], str], int | None] = lambda messages, reply_start: None
+    count_tokens: CountTokens = lambda messages, reply_start, tools: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +124,13 @@ LoopItem: TypeAlias = Generate | RunCalls | Event
 LoopGenerator: TypeAlias = Generator[LoopItem, Any, None]
 
 
-def run_loop(question: str, setup: Setup, clock: Callable[[], float], history: Sequence[Entry] = ()) -> LoopGenerator:
-    """The loop for one question. `clock` gives seconds; `history` holds earlier turns of the same conversation."""
+def run_loop(
+    question: str | None, setup: Setup, clock: Callable[[], float], history: Sequence[Entry] = ()
+) -> LoopGenerator:
+    """The loop for one question. `clock` gives seconds; `history` holds earlier turns of the same conversation.
+
+    Without a question (None) the loop goes on from the end of the history.
+    """
     return _Run(question, setup, clock, history).steps_until_done()
 
 
@@ -134,11 +142,13 @@ class _Stop(Exception):
 
 
 class _Run:
-    def __init__(self, question: str, setup: Setup, clock: Callable[[], float], history: Sequence[Entry]) -> None:
+    def __init__(
+        self, question: str | None, setup: Setup, clock: Callable[[], float], history: Sequence[Entry]
+    ) -> None:
         self.setup = setup
         self.clock = clock
         self.started = clock()
-        self.entries = [*history, Entry(user_message(question))]
+        self.entries = [*history] if question is None else [*history, Entry(user_message(question))]
         self.switch = setup.switch
         self.steps: list[Step] = []
         self.corrections = 0
@@ -189,6 +199,10 @@ class _Run:
             if isinstance(sent, Generated):
                 break
             assert isinstance(sent, Failed)
+            if overflows(sent.error):
+                if not (yield from self.shortened_after(sent.error, request, number)):
+                    raise _Stop("backend_error", str(sent.error))
+                continue
             changed = after_error(self.switch, str(sent.error), getattr(sent.error, "status", None))
             if changed is None:
                 self.check_budgets()
@@ -199,7 +213,9 @@ class _Run:
         if sent.ended == "runaway":
             turn = Turn("none", thought=turn.thought, fault=self.plain_fault("runaway"))
         self.steps.append(Step(reply.text, turn, (), reply.usage))
-        yield TurnRead(number, reply.text, turn, reply.usage)
+        yield TurnRead(
+            number, reply.text, turn, reply.usage, mode.name, reply.finish_reason, reply.message, answer_only
+        )
         if sent.ended == "cancelled":
             if (left := self.seconds_left()) is not None and left <= 0:
                 self.check_budgets()
@@ -320,7 +336,7 @@ class _Run:
             return request
         room = min(request.max_tokens, context // 4)
         cut = 0
-        while (length := self.setup.count_tokens(request.messages, request.reply_start)) is not None:
+        while (length := self.length(request)) is not None:
             if length + room <= context:
                 break
             if not self.shorten_oldest():
@@ -336,6 +352,32 @@ class _Run:
         if length is None:
             return request
         return replace(request, max_tokens=max(1, min(request.max_tokens, context - length)))
+
+    def length(self, request: Request) -> int | None:
+        """Tokens of the prompt; None where they cannot be known, or where the request will fail anyway."""
+        try:
+            return self.setup.count_tokens(request.messages, request.reply_start, request.tools)
+        except BackendError:
+            return None
+
+    def shortened_after(self, error: BackendError, request: Request, number: int) -> Generator[LoopItem, Any, bool]:
+        """Shorten old observations by as much as an endpoint says is too much, by half where it gives no numbers.
+
+        False where there is nothing left to shorten.
+        """
+        share = 0.5
+        if isinstance(error, ContextOverflow) and error.prompt_tokens > 0:
+            room = min(request.max_tokens, error.context_length // 4)
+            share = (error.prompt_tokens + room - error.context_length) / error.prompt_tokens
+        before = text_length(request.messages)
+        cut = 0
+        while self.shorten_oldest():
+            cut += 1
+            if text_length(self.mode.messages(self.entries)) < (1 - share) * before:
+                break
+        if cut:
+            yield Steered(number, "history_shortened", f"{cut} old observations were shortened: {error}")
+        return cut > 0
 
     def shorten_oldest(self) -> bool:
         for index, entry in enumerate(self.entries):
@@ -414,3 +456,13 @@ class _Run:
         messages = tuple(entry.message for entry in self.entries)
         changes = tuple(change.reason for change in self.switch.changes)
         return Finished(Result(answer, reason, tuple(self.steps), self.usage(), messages, self.switch.mode, changes))
+
+
+def overflows(error: BackendError) -> bool:
+    """Whether a prompt was refused for its length."""
+    return isinstance(error, ContextOverflow) or getattr(error, "reason", None) == "overflow"
+
+
+def text_length(messages: Sequence[Message]) -> int:
+    """Characters of what a model is sent."""
+    return sum(len(str(message.get("content") or "")) for message in messages)

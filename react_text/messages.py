@@ -93,8 +93,8 @@ class Turn:
 class Usage:
     """Token counts and times of one or more generations.
 
-    `evaluated` and `reused` are prompt tokens (computed anew, and found in the KV cache); `generated` are sampled
-    tokens. Times are in seconds.
+    `evaluated` and `reused` are prompt tokens (computed anew, and found in the KV cache); `generated` are the tokens of
+    the reply, of which `forced` were not sampled because a grammar left no choice. Times are in seconds.
     """
 
     evaluated: int = 0
@@ -102,6 +102,7 @@ class Usage:
     generated: int = 0
     prompt_seconds: float = 0.0
     generate_seconds: float = 0.0
+    forced: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -110,6 +111,7 @@ class Usage:
             self.generated + other.generated,
             self.prompt_seconds + other.prompt_seconds,
             self.generate_seconds + other.generate_seconds,
+            self.forced + other.forced,
         )
 
     @property

@@ -5,6 +5,7 @@ Both work on one canonical history (chat-completions messages), so a run may go 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -53,16 +54,7 @@ class TextMode:
 
     def read(self, reply: Reply, *, answer_only: bool = False) -> Turn:
         """The reply as a turn. After a begun answer a whole step of its own counts as what it is, not as the answer."""
-        if not self.tools:
-            return parse_message({"content": reply.text}, finish_reason=reply.finish_reason)
-        if answer_only:
-            said = reply.text.removeprefix(self.dialect.final_start)
-            own = parse(said, self.tools, finish_reason=reply.finish_reason)
-            if own.kind == "action":
-                return Turn("none", thought=own.thought, fault=Fault("no_action", FAULTS["no_action"]))
-            if own.kind == "final" and "implicit_final" not in own.repairs:
-                return own
-        return parse(reply.text, self.tools, finish_reason=reply.finish_reason)
+        return read_text(reply, self.tools, self.dialect.final_start if answer_only else None)
 
     def call_entry(self, turn: Turn, calls: Sequence[Call], reply: Reply) -> Entry:
         """A turn with calls for the history; the model sees its own text again unless that had to be mended."""
@@ -77,23 +69,28 @@ class TextMode:
 class StructuredMode:
     """Tools through an endpoint's own `tool_calls`; what arrives as text instead is read all the same.
 
-    `one_call_a_turn` is for a model that is known to pair results by position instead of by id.
+    `opening` comes before the first question: the caller's instructions and worked examples. `one_call_a_turn` is for
+    a model that is known to pair results by position instead of by id. In process, `grammars` holds GBNF texts of whole
+    replies in the model's own call format, by what is wanted ("any", "answer"), as endpoints take none with tools; and
+    with `calls_as_text` earlier calls are shown as the JSON that such a model writes, not with its template's marks.
     """
 
     tools: tuple[Tool, ...]
-    instructions: str = ""
+    opening: Sequence[Entry] = ()
     one_call_a_turn: bool = False
+    grammars: Mapping[str, str] = field(default_factory=dict)
+    calls_as_text: bool = False
     name: ModeName = "structured"
 
     def messages(self, history: Sequence[Entry]) -> list[Message]:
         """What the model is sent for this history."""
-        system: list[Message] = [{"role": "system", "content": self.instructions}] if self.instructions else []
-        return [*system, *(_sent(entry) for entry in history)]
+        sent = [_sent(entry) for entry in (*self.opening, *history)]
+        return [_with_calls_as_text(message) for message in sent] if self.calls_as_text else sent
 
     def request(
         self, history: Sequence[Entry], *, answer_only: bool, max_tokens: int, sampling: Sampling, grammar: bool
     ) -> Request:
-        """The request for the next turn; a grammar of ours is never sent together with tools."""
+        """The request for the next turn."""
         return Request(
             messages=self.messages(history),
             max_tokens=max_tokens,
@@ -101,6 +98,7 @@ class StructuredMode:
             tools=tuple(tool.to_dict() for tool in self.tools),
             tool_choice="none" if answer_only else None,
             parallel_tool_calls=False if self.one_call_a_turn else None,
+            grammar=self.grammars.get("answer" if answer_only else "any") if grammar else None,
         )
 
     def read(self, reply: Reply, *, answer_only: bool = False) -> Turn:
@@ -124,11 +122,34 @@ class StructuredMode:
         return Entry(answer_message(turn.final or ""))
 
 
+def read_text(reply: Reply, tools: Sequence[Tool], final_start: str | None) -> Turn:
+    """A text reply as a turn; `final_start` is what was written for the model when only an answer was asked for."""
+    if not tools:
+        return parse_message({"content": reply.text}, finish_reason=reply.finish_reason)
+    if final_start is not None:
+        said = reply.text.removeprefix(final_start)
+        own = parse(said, tools, finish_reason=reply.finish_reason)
+        if own.kind == "action":
+            return Turn("none", thought=own.thought, fault=Fault("no_action", FAULTS["no_action"]))
+        if own.kind == "final" and "implicit_final" not in own.repairs:
+            return own
+    return parse(reply.text, tools, finish_reason=reply.finish_reason)
+
+
 def _sent(entry: Entry) -> Message:
     """The message, with the shortened content of a tool's result where it had to be shortened."""
     if entry.message["role"] == "tool" and entry.written is not None:
         return {**entry.message, "content": entry.written}
     return entry.message
+
+
+def _with_calls_as_text(message: Message) -> Message:
+    functions = [call["function"] for call in message.get("tool_calls") or ()]
+    if not functions:
+        return message
+    lines = [f'{{"name": {json.dumps(one["name"])}, "arguments": {one["arguments"]}}}' for one in functions]
+    thought = [message["content"]] if message.get("content") else []
+    return {"role": "assistant", "content": "\n".join([*thought, *lines])}
 
 
 AskingMode: TypeAlias = TextMode | StructuredMode

@@ -110,32 +110,60 @@ _TOKEN = (
 )
 _SECRET_NAME = r"(?:api[_-]?keys?|token|secrets?|passw(?:or)?ds?|pwd|passphrase|authorization|credentials?)"
 
-_REDACTIONS = tuple(
-    (re.compile(pattern, re.IGNORECASE | re.DOTALL), replacement)
-    for pattern, replacement in (
-        (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", "<secret>"),
-        (r"\bfile:/+", "/"),
-        (r"(?<=://)[^/\s@'\"]+@", ""),  # user and password in a URL
-        (rf"(?-i:\b{_TOKEN})", "<secret>"),
-        (r"\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]+)?", "<secret>"),  # a JSON web token
-        (r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", r"\1 <secret>"),
-        (
-            rf"((?<![\w-])[\w-]*{_SECRET_NAME}[\"']?\s*[:=]\s*)"
-            r"(?![\"']?(?:(?:bearer|basic) )?<secret>)[\"']?[^\s\"',;&)}\]]+[\"']?",
-            r"\1<secret>",
-        ),
-        (rf"(?<![\w.-]){_PRIVATE_HOST}(?![\w-])(?::\d+)?", "<host>"),
-        # Of a path the last name stays, which the model may need: "no such file: notes.txt".
-        (r"(?<=['\"])~?/[^'\"\n]*/(?=[^/'\"\n]+['\"])", ""),
-        (r"(?:\b[A-Z]:[\\/]+|\\\\)(?:[^\\/:*?\"'<>|\r\n]+[\\/]+)*", ""),
-        (r"(?<![\w:/.<>)\]])(?:~|\.{1,2})?(?:/[^/\s'\":;,<>()]+)+/(?=[^/\s'\":;,<>()]+)", ""),
-        (r" at 0x[0-9a-f]{6,}", ""),
-    )
+_SECRETS = (
+    (r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", "<secret>"),
+    (r"(?<=://)[^/\s@'\"]+@", ""),  # user and password in a URL
+    (rf"(?-i:\b{_TOKEN})", "<secret>"),
+    (r"\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]+)?", "<secret>"),  # a JSON web token
+    (r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", r"\1 <secret>"),
+    (
+        rf"((?<![\w-])[\w-]*{_SECRET_NAME}[\"']?\s*[:=]\s*)"
+        r"(?![\"']?(?:(?:bearer|basic) )?<secret>)[\"']?[^\s\"',;&)}\]]+[\"']?",
+        r"\1<secret>",
+    ),
 )
+_PLACES = (
+    (r"\bfile:/+", "/"),
+    (rf"(?<![\w.-]){_PRIVATE_HOST}(?![\w-])(?::\d+)?", "<host>"),
+    # Of a path the last name stays, which the model may need: "no such file: notes.txt".
+    (r"(?<=['\"])~?/[^'\"\n]*/(?=[^/'\"\n]+['\"])", ""),
+    (r"(?:\b[A-Z]:[\\/]+|\\\\)(?:[^\\/:*?\"'<>|\r\n]+[\\/]+)*", ""),
+    (r"(?<![\w:/.<>)\]])(?:~|\.{1,2})?(?:/[^/\s'\":;,<>()]+)+/(?=[^/\s'\":;,<>()]+)", ""),
+    (r" at 0x[0-9a-f]{6,}", ""),
+)
+_SECRET_PATTERNS, _PLACE_PATTERNS = (
+    tuple((re.compile(pattern, re.IGNORECASE | re.DOTALL), replacement) for pattern, replacement in table)
+    for table in (_SECRETS, _PLACES)
+)
+_SECRET_KEY = re.compile(rf"(?:.*[_-])?{_SECRET_NAME}", re.IGNORECASE)
 
 
 def redact(text: str) -> str:
     """An error message without the folders of paths, credentials, and hosts of a private network."""
-    for pattern, replacement in _REDACTIONS:
+    text = redact_secrets(text)
+    for pattern, replacement in _PLACE_PATTERNS:
         text = pattern.sub(replacement, text)
     return text
+
+
+def redact_secrets(text: str) -> str:
+    """The text without credentials."""
+    for pattern, replacement in _SECRET_PATTERNS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def without_secrets(value: Any) -> Any:
+    """A JSON value without credentials: in its texts, and as the text or number under a key such as `password`."""
+    if isinstance(value, str):
+        return redact_secrets(value)
+    if isinstance(value, Mapping):
+        return {key: _without_secret(key, inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_secrets(item) for item in value]
+    return value
+
+
+def _without_secret(key: Any, value: Any) -> Any:
+    named = isinstance(key, str) and isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    return "<secret>" if named and value and _SECRET_KEY.fullmatch(key) else without_secrets(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from react_text.events import Section
-from react_text.parsing.stream import StreamReader
+from react_text.parsing.stream import StreamEvent, StreamReader
 from react_text.tools import Tool
 
 LABEL_WITHIN = 160
@@ -36,6 +36,7 @@ class Watch:
         self._pieces = 0
         self._reached_label = False
         self._sections: list[tuple[Section, str]] = []
+        self._events: list[StreamEvent] = []
         self._tail = ""
         self._unchecked = 0
 
@@ -45,7 +46,9 @@ class Watch:
         if self.reader is None:
             self._sections.append((self._unlabelled, text))
         else:
-            for event in self.reader.feed(text):
+            events = self.reader.feed(text)
+            self._events += events
+            for event in events:
                 if section := _SECTIONS.get(event.kind):
                     self._reached_label |= section != "thought"
                     self._sections.append((section, event.text or event.name))
@@ -62,6 +65,11 @@ class Watch:
     def take_sections(self) -> list[tuple[Section, str]]:
         """The pieces of sections since the last time."""
         taken, self._sections = self._sections, []
+        return taken
+
+    def take_events(self) -> list[StreamEvent]:
+        """What the reader saw since the last time, event by event."""
+        taken, self._events = self._events, []
         return taken
 
 

@@ -111,12 +111,16 @@ def after_error(switch: Switch, error: str, status: int | None) -> Switch | None
 
 
 def after_turn(switch: Switch, turn: Turn, message: Mapping[str, Any] | None) -> Switch:
-    """What a turn that was read says about the mode. `message` is the assistant message as it was received."""
+    """What a turn that was read says about the mode.
+
+    `message` is the assistant message as it was received, None where a model in process wrote text: there calls always
+    come as text, and that is no leak.
+    """
     if switch.trial:
         return replace(switch, trial=False, support="no")
     if switch.mode == "text":
         return switch
-    structured = bool(message and message.get("tool_calls"))
+    structured = message is None or bool(message.get("tool_calls"))
     if turn.kind == "none":
         counted = replace(switch, faults=switch.faults + 1)
     elif turn.kind == "action" and not structured:
@@ -127,11 +131,20 @@ def after_turn(switch: Switch, turn: Turn, message: Mapping[str, Any] | None) ->
         counted = replace(switch, faults=0)
     if counted.wanted != "auto":
         return counted
+    if turn.kind == "none" and _lost_its_calls(message or {}):
+        return _to_text(counted, "the endpoint said that there were calls and sent none that can be read")
     if counted.leaks >= LEAKS_IN_A_ROW:
         return _to_text(counted, f"{counted.leaks} calls in a row arrived as text in the content")
     if counted.faults >= FAULTS_IN_A_ROW:
         return _to_text(counted, f"{counted.faults} structured replies in a row could not be used")
     return counted
+
+
+def _lost_its_calls(message: Mapping[str, Any]) -> bool:
+    """Whether there is a list of calls in which no tool is named: the endpoint's parser dropped what was written."""
+    calls = message.get("tool_calls")
+    functions = [one.get("function") for one in calls if isinstance(one, Mapping)] if isinstance(calls, list) else None
+    return functions is not None and not any(isinstance(one, Mapping) and one.get("name") for one in functions)
 
 
 def _to_text(switch: Switch, reason: str, support: Support | None = None) -> Switch:

@@ -12,10 +12,10 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Any
+from typing import Any, Protocol
 
 from react_text import execution, observations, schema
-from react_text.errors import ToolDefinitionError, ToolUnavailable
+from react_text.errors import ToolDefinitionError, ToolFailed, ToolUnavailable
 from react_text.execution import Outcome, Overrun, in_thread
 from react_text.messages import Call, Observation
 from react_text.schema.words import argument_path, came
@@ -39,12 +39,19 @@ _LONGEST_READ = 2000
 _MOST_PROBLEMS = 3
 
 
+class Closes(Protocol):
+    """Something that is closed."""
+
+    def close(self) -> object: ...
+
+
 class Toolbox:
     """Tools by name, and how to run a call.
 
     `timeout` is the seconds that one try of a tool without its own may take; None sets no limit, and then a sync tool
     runs in the calling thread. `max_result` is in characters. `retries` and `backoff` (seconds before the first one,
     doubled each time) apply to tools marked safe whose own dependency is down. At most `concurrency` calls run at once.
+    `sources` are what the tools come from, closed with the toolbox, which is a context manager.
     Tools are Tool objects, chat-completions dicts or plain typed functions. Raises ToolDefinitionError.
     """
 
@@ -57,6 +64,7 @@ class Toolbox:
         retries: int = 2,
         backoff: float = 0.25,
         concurrency: int = 8,
+        sources: Iterable[Closes] = (),
     ) -> None:
         if callable(tools):
             raise ToolDefinitionError("A toolbox is made from a list of tools: write Toolbox([...]).")
@@ -71,6 +79,48 @@ class Toolbox:
         self.retries = retries
         self.backoff = backoff
         self.concurrency = concurrency
+        self._sources = tuple(sources)
+
+    @classmethod
+    def from_mcp(
+        cls,
+        *servers: str | Sequence[str],
+        tools: Iterable[ToolLike] = (),
+        allow: Iterable[str] | None = None,
+        deny: Iterable[str] = (),
+        env: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Toolbox:
+        """The tools of MCP servers, and `tools` of your own before them.
+
+        A server is a command line, a list of words, or an http(s) URL. Of its tools those are taken that a pattern of
+        `allow` fits and none of `deny`, such as "get_*". `env` is added to the environment of commands, `headers` to
+        requests; `options` are the toolbox's own. Close the toolbox to end the servers: it is a context manager.
+        Raises ToolSourceError and MissingExtra.
+        """
+        from react_text.adapters.mcp import open_servers, tools_of
+
+        own = as_tools(tools)
+        opened = open_servers(servers, env=env, headers=headers)
+        try:
+            found = tools_of(opened, allow=allow, deny=deny, taken=[tool.name for tool in own])
+            return cls([*own, *found], sources=opened, **options)
+        except BaseException:
+            for server in opened:
+                server.close()
+            raise
+
+    def close(self) -> None:
+        """Close what the tools come from, such as servers that were started for them. May be called twice."""
+        for source in self._sources:
+            source.close()
+
+    def __enter__(self) -> Toolbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -204,6 +254,9 @@ class Toolbox:
             raise error
         if isinstance(error, Overrun):
             return _refusal(call, f"{tool.name} timed out after {self._time(tool):g} s.")
+        if isinstance(error, ToolFailed):
+            said, _ = observations.shorten(observations.redact(str(error)), self.max_result)
+            return _refusal(call, f"{tool.name} failed: {said}")
         _log.warning("The tool %s failed.", tool.name, exc_info=error)
         if _is_down(error):
             said = f"{tool.name} is unavailable: {_first_line(error)}"

@@ -1,4 +1,4 @@
-"""Tools from a file: a Python file of functions, or a JSON list of chat-completions tool dicts.
+"""Tools from a file: Python functions, a JSON list of chat-completions tool dicts, or an OpenAPI document.
 
 A Python file is run, as any module that is imported; nothing here runs a tool.
 """
@@ -7,28 +7,40 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import importlib.util
-import inspect
 import json
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from react_text import schema
+from react_text.adapters.module import module_tools, offered
+from react_text.adapters.openapi import openapi_tools
 from react_text.errors import ToolDefinitionError, ToolsFileError
 from react_text.toolbox import Toolbox
-from react_text.tools import Tool, tool
+from react_text.tools import Tool, as_tools
 
 
-def load_tools(path: str | Path) -> Toolbox:
-    """The tools of FILE.py or TOOLS.json.
+def load_tools(
+    path: str | Path,
+    *,
+    hosts: Iterable[str] = (),
+    base_url: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Toolbox:
+    """The tools of FILE.py, of an importable module by its name, of TOOLS.json, or of an OpenAPI file in JSON or YAML.
 
-    Of a Python file these are the Tool objects at its top level, or else every public function that it defines.
-    Raises ToolsFileError where the file cannot be used and ToolDefinitionError where a function cannot be a tool.
+    Of Python these are the Tool objects at the top level, or else every public function that is defined there or listed
+    in `__all__`. `hosts`, `base_url` and `headers` are for the operations of an API, as in `openapi_tools`.
+    Raises ToolsFileError or ToolSourceError where the file cannot be used and ToolDefinitionError where a function
+    cannot be a tool.
     """
+    if (module := _module_named(str(path))) is not None:
+        return Toolbox(module_tools(module))
     path = Path(path).expanduser()
     if path.is_dir():
         raise ToolsFileError(f"{path} is a directory; name a .py file of functions or a .json file of tools.")
@@ -37,10 +49,33 @@ def load_tools(path: str | Path) -> Toolbox:
     if path.suffix == ".py":
         found = _tools_of(_imported(path), path)
     elif path.suffix == ".json":
-        found = _tools_in_json(path)
+        read = _json(path)
+        if isinstance(read, dict) and {"openapi", "swagger"} & read.keys():
+            found = openapi_tools(read, hosts=hosts, base_url=base_url, headers=headers)
+        else:
+            found = _tools_in_json(read, path)
+    elif path.suffix in (".yaml", ".yml"):
+        found = openapi_tools(path, hosts=hosts, base_url=base_url, headers=headers)
     else:
-        raise ToolsFileError(f"{path} is neither a .py nor a .json file; give the tools file one of these endings.")
+        raise ToolsFileError(
+            f"{path} is neither a .py, .json nor .yaml file; give the tools file one of these endings."
+        )
     return Toolbox(found)
+
+
+def _module_named(name: str) -> ModuleType | None:
+    """The module with this dotted name, unless there is a file of that name or no such module."""
+    if not all(part.isidentifier() for part in name.split(".")) or Path(name).exists():
+        return None
+    try:
+        if importlib.util.find_spec(name) is None:
+            return None
+        with contextlib.redirect_stdout(sys.stderr):
+            return importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and error.name and name.startswith(error.name):
+            return None
+        raise ToolsFileError(f"The module {name} does not import: {type(error).__name__}: {error}.") from error
 
 
 def _imported(path: Path) -> ModuleType:
@@ -89,27 +124,19 @@ def _import_failure(path: Path, error: BaseException) -> str:
 
 
 def _tools_of(module: ModuleType, path: Path) -> list[Tool]:
-    values = list(vars(module).items())
-    tools = list({id(value): value for _, value in values if isinstance(value, Tool)}.values())
-    if tools:
-        return tools
-    functions = [
-        value
-        for name, value in values
-        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
-    ]
-    if not functions:
+    found = offered(module)
+    if not found:
         raise ToolsFileError(f"{path} defines no tools; write a public function with typed parameters in it.")
     try:
-        return [tool(function) for function in dict.fromkeys(functions)]
+        return list(as_tools(found))
     except ToolDefinitionError as error:
         advice = "A function that is no tool gets a name that starts with _."
         raise ToolDefinitionError(f"{path.name}: {error} {advice}") from None
 
 
-def _tools_in_json(path: Path) -> list[Tool]:
+def _json(path: Path) -> Any:
     try:
-        read: Any = json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError:
         raise ToolsFileError(f"{path} is not UTF-8 text; save it as UTF-8.") from None
     except OSError as error:
@@ -118,6 +145,9 @@ def _tools_in_json(path: Path) -> list[Tool]:
         raise ToolsFileError(f"{path} is nested too deeply to be a list of tools.") from None
     except json.JSONDecodeError as error:
         raise ToolsFileError(f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}.") from None
+
+
+def _tools_in_json(read: Any, path: Path) -> list[Tool]:
     items = read.get("tools", [read]) if isinstance(read, dict) else read
     if not isinstance(items, list) or not items:
         raise ToolsFileError(f"{path} holds no tools; write a list of chat-completions tool dicts.")

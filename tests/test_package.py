@@ -17,6 +17,7 @@ def test_the_public_names_are_these():
         "Agent",
         "Call",
         "Example",
+        "FallbackChat",
         "Fault",
         "LlamaCpp",
         "Observation",

@@ -185,7 +185,7 @@ def test_a_file_that_is_not_there_a_directory_and_another_ending(tmp_path: Path)
     with pytest.raises(ToolsFileError, match="is a directory; name a"):
         load_tools(tmp_path)
     (tmp_path / "tools.txt").write_text("")
-    with pytest.raises(ToolsFileError, match=r"is neither a \.py nor a \.json file"):
+    with pytest.raises(ToolsFileError, match=r"is neither a \.py, \.json nor \.yaml file"):
         load_tools(tmp_path / "tools.txt")
 
 

@@ -5,7 +5,7 @@ A backend knows nothing of tools, protocols or turns: it renders messages for it
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -97,7 +97,9 @@ class Backend(Protocol):
 
     def astream(self, request: Request) -> AsyncIterator[StreamItem]: ...
 
-    def count_tokens(self, messages: Sequence[Message], reply_start: str = "") -> int | None:
+    def count_tokens(
+        self, messages: Sequence[Message], reply_start: str = "", tools: Sequence[Mapping[str, Any]] = ()
+    ) -> int | None:
         """Tokens of the rendered prompt, or None where only the server could tell."""
         ...
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from react_text.errors import GrammarError
 
@@ -33,8 +34,12 @@ _ESCAPE = re.compile(r"\\([^xuU])")
 _ESCAPES = 'rnt\\"[]'
 
 
+@lru_cache(maxsize=64)
 def check_grammar(text: str) -> None:
-    """Raise GrammarError, naming the line or the rule, unless `text` is a grammar that is safe to compile."""
+    """Raise GrammarError, naming the line or the rule, unless `text` is a grammar that is safe to compile.
+
+    A grammar that has passed is known again: every reply of a run is asked for under the same one.
+    """
     if not text.strip():
         raise GrammarError("The grammar is empty; it needs a rule named root.")
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):

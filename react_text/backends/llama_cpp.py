@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import json
 import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from react_text.backends.base import Delta, FinishReason, Progress, Reply, Request, StreamItem
-from react_text.backends.chat_template import RAW_STOPS, ChatTemplate, Piece, render_raw
+from react_text.backends.chat_template import RAW_STOPS, TEXT_INSTEAD, ChatTemplate, Piece, render_raw
+from react_text.backends.llama.decoding import Chosen, decode
 from react_text.backends.llama.engine import PROMPT_CHUNK, Engine
+from react_text.backends.llama.forcing import Forcing
 from react_text.backends.llama.grammar import TokenGrammar
 from react_text.backends.llama.sampling import Sampler
+from react_text.backends.llama.scoring import log_probabilities
 from react_text.backends.stops import StopStrings
-from react_text.errors import BackendError, ContextOverflow, GrammarError
+from react_text.capabilities import PROBED_CALL, PROBED_MESSAGES, PROBED_TOOL, Capabilities, Support, template_findings
+from react_text.errors import BackendError, ContextOverflow, ToolsRefused
 from react_text.messages import Message, Usage
+from react_text.protocol.call_format import call_format, call_text
+from react_text.protocol.native_grammar import FORMATS
 
 REMEMBERED_REPLIES = 256
 REPEATED_RUN = 16
@@ -89,6 +96,8 @@ class LlamaCpp:
         self._owner: int | None = None
         self._replies: OrderedDict[int, list[tuple[int, ...]]] = OrderedDict()
         self._protected: frozenset[int] = frozenset()
+        self._support: Support | None = None
+        self._format: tuple[str | None, ...] = ()
         try:
             self._template = self._compile(chat_template, template_options)
             self._turn_openers, self._protected = self._template_markers()
@@ -101,30 +110,79 @@ class LlamaCpp:
         """Whether prompts are rendered by a chat template; without one they are raw labelled text."""
         return self._template is not None
 
-    def render(self, messages: Sequence[Message], reply_start: str = "") -> tuple[Piece, ...]:
-        """What the model is told, piece by piece: the template's own pieces are `special`, contents are not."""
-        pieces = self._template.render(messages) if self._template else render_raw(messages)
+    def render(
+        self, messages: Sequence[Message], reply_start: str = "", tools: Sequence[Mapping[str, Any]] = ()
+    ) -> tuple[Piece, ...]:
+        """What the model is told, piece by piece: the template's own pieces are `special`, contents are not.
+
+        `tools` are chat-completions dicts. Raises ToolsRefused where the template has no place for them.
+        """
+        if self._template is not None:
+            pieces = self._template.render(messages, tools)
+        elif tools:
+            raise ToolsRefused(
+                "This model has no chat template that shows it tools.", reason="tools", hint=TEXT_INSTEAD
+            )
+        else:
+            pieces = render_raw(messages)
         return (*pieces, Piece(reply_start, False)) if reply_start else pieces
 
-    def prompt_text(self, messages: Sequence[Message], reply_start: str = "") -> str:
+    def prompt_text(
+        self, messages: Sequence[Message], reply_start: str = "", tools: Sequence[Mapping[str, Any]] = ()
+    ) -> str:
         """What the model is told, as one text."""
-        return "".join(piece.text for piece in self.render(messages, reply_start))
+        return "".join(piece.text for piece in self.render(messages, reply_start, tools))
 
-    def count_tokens(self, messages: Sequence[Message], reply_start: str = "") -> int:
+    def count_tokens(
+        self, messages: Sequence[Message], reply_start: str = "", tools: Sequence[Mapping[str, Any]] = ()
+    ) -> int:
         """Tokens of the rendered prompt, exactly."""
-        return len(self.prompt_tokens(messages, reply_start))
+        return len(self.prompt_tokens(messages, reply_start, tools))
 
-    def prompt_tokens(self, messages: Sequence[Message], reply_start: str = "") -> list[int]:
+    def tool_support(self) -> Support:
+        """Whether the model's own chat template shows it tools, and the calls and results of a conversation."""
+        if self._support is None:
+            found = template_findings(lambda messages, tools: self.prompt_text(messages, tools=list(tools)))
+            self._support = Capabilities(found).tools
+        return self._support
+
+    def call_format(self) -> str | None:
+        """How this model writes calls when its template shows it tools: a key of `native_grammar.FORMATS`, or None.
+
+        That is the format of its template, or "bare" for a model that is likelier to write plain JSON, as those do that
+        were never trained on their template's marks. Evaluates one short prompt, once. None where the template shows
+        no tools, or writes calls in a format that is not known.
+        """
+        if not self._format:
+            self._format = (self._written_format() if self.tool_support() == "yes" else None,)
+        return self._format[0]
+
+    def _written_format(self) -> str | None:
+        function = PROBED_CALL[1]["tool_calls"][0]["function"]
+        arguments = json.loads(function["arguments"])
+        family = call_format(self.prompt_text(PROBED_CALL, tools=[PROBED_TOOL]), function["name"], arguments)
+        if family is None or not FORMATS[family].mark:
+            return family
+        texts = [call_text(one, function["name"], arguments) for one in (family, "bare")]
+        with self._turn():
+            for _ in self._evaluate(self.prompt_tokens(PROBED_MESSAGES, tools=[PROBED_TOOL])):
+                pass
+            marked, bare = log_probabilities(self._engine, [self._tokens(text, special=True) for text in texts])
+        return "bare" if bare > marked else family
+
+    def prompt_tokens(
+        self, messages: Sequence[Message], reply_start: str = "", tools: Sequence[Mapping[str, Any]] = ()
+    ) -> list[int]:
         """Token ids of the rendered prompt. Replies this model wrote keep the tokens they were sampled as."""
         ids: list[int] = []
-        for piece in self.render(messages):
+        for piece in self.render(messages, tools=tools):
             if piece.reply:
                 ids += self._reply_tokens(ids, piece.text)
             else:
                 ids += self._tokens(piece.text, special=piece.special)
             if self._vocabulary.adds_bos and ids and ids[0] != self._vocabulary.bos:
                 ids.insert(0, self._vocabulary.bos)
-        return ids + self._tokens(reply_start)
+        return ids + self._reply_tokens(ids, reply_start)
 
     def piece(self, token: int) -> bytes:
         """The bytes one token stands for; a control token gives its name."""
@@ -143,8 +201,8 @@ class LlamaCpp:
     def stream(self, request: Request) -> Iterator[StreamItem]:
         """Generate one reply: Progress items, Delta items, one Reply. Close the iterator to cancel."""
         with self._turn():
-            opening = self.prompt_tokens(request.messages)
-            prompt = opening + self._tokens(request.reply_start)
+            opening = self.prompt_tokens(request.messages, tools=request.tools)
+            prompt = opening + self._reply_tokens(opening, request.reply_start)
             if not prompt:
                 raise BackendError("The request holds no text; give at least one message.")
             if len(prompt) >= self._engine.context_length:
@@ -152,8 +210,9 @@ class LlamaCpp:
             with contextlib.ExitStack() as cleanup:
                 grammar = None
                 if request.grammar is not None:
-                    grammar = TokenGrammar(self._engine, request.grammar)
-                    cleanup.callback(grammar.close)
+                    checked = TokenGrammar(self._engine, request.grammar)
+                    cleanup.callback(checked.close)
+                    grammar = Forcing(checked, self._vocabulary, self._tokens)
                 sampling = request.sampling
                 seed = next((one for one in (sampling.seed, self.seed) if one is not None), secrets.randbits(32))
                 sampler = Sampler(sampling, seed & 0xFFFFFFFFFFFFFFFF, grammar)
@@ -161,7 +220,30 @@ class LlamaCpp:
                 cleanup.callback(self._remember, opening, prompt[len(opening) :], sampled)
                 reused, seconds = yield from self._evaluate(prompt)
                 usage = Usage(evaluated=len(prompt) - reused, reused=reused, prompt_seconds=seconds)
-                yield from self._generate(request, sampler, grammar, sampled, usage)
+                ends = self._vocabulary.end_ids | self._turn_openers
+                chosen = decode(self._engine, sampler, grammar, ends)
+                yield from self._generate(request, chosen, ends, sampled, usage)
+
+    def next_token_probabilities(
+        self, messages: Sequence[Message], reply_start: str, continuations: Sequence[str], **rendering: Any
+    ) -> tuple[float, ...]:
+        """How likely each text is to come next, once the reply has got as far as `reply_start`: a natural logarithm.
+
+        Each text is spelled in the tokens it has by itself; other spellings are not counted. `rendering` is what else
+        `prompt_tokens` takes. What the cache holds of the prompt is not evaluated again, and the next request finds
+        the prompt there. Raises ContextOverflow where prompt and text do not fit the context.
+        """
+        with self._turn():
+            prompt = self.prompt_tokens(messages, reply_start, **rendering)
+            spelled = [self._tokens(text) for text in continuations]
+            if not prompt:
+                raise BackendError("The request holds no text; give at least one message.")
+            length = len(prompt) + max(map(len, spelled), default=0)
+            if length > self._engine.context_length:
+                raise ContextOverflow(length, self._engine.context_length)
+            for _ in self._evaluate(prompt):
+                pass
+            return log_probabilities(self._engine, spelled)
 
     async def astream(self, request: Request) -> AsyncIterator[StreamItem]:
         """The same in a worker thread. Cancelling the task or closing the iterator stops within one token."""
@@ -223,7 +305,11 @@ class LlamaCpp:
         """Control tokens that open a turn (a model that writes one plays another role), and markers in disguise."""
         turns = [{"role": role, "content": "Hello"} for role in ("user", "assistant", "user")]
         pieces = [piece.text for piece in self.render(turns) if piece.special]
-        disguised = frozenset[int]().union(*(self._vocabulary.markers(text) for text in pieces))
+        with_tools: tuple[Piece, ...] = ()
+        with contextlib.suppress(BackendError):
+            with_tools = self.render(PROBED_CALL, tools=[PROBED_TOOL])
+        marked = [*pieces, *(piece.text for piece in with_tools if piece.special)]
+        disguised = frozenset[int]().union(*(self._vocabulary.markers(text) for text in marked))
         if not pieces:
             return frozenset(), disguised
         return self._vocabulary.control_ids.intersection(self._tokens(pieces[-1], special=True)), disguised
@@ -286,40 +372,33 @@ class LlamaCpp:
         return reused, seconds
 
     def _generate(
-        self, request: Request, sampler: Sampler, grammar: TokenGrammar | None, sampled: list[int], usage: Usage
+        self, request: Request, chosen: Iterator[Chosen], ends: Collection[int], sampled: list[int], usage: Usage
     ) -> Iterator[StreamItem]:
-        engine = self._engine
-        ends = self._vocabulary.end_ids | self._turn_openers
+        """Turn tokens into text until a stop string, `until`, the token limit or their end."""
         stops = StopStrings((*request.stop, *(() if self._template else RAW_STOPS)))
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         said: list[str] = []
         finish: FinishReason = "length"
         cut = False
         seconds = 0.0
-        count = 0
+        count = forced = 0
         while count < request.max_tokens:
             began = time.perf_counter()
-            if sampled:
-                if len(engine.cached) >= engine.context_length:
-                    break
-                engine.evaluate(sampled[-1:])
-            token = sampler.pick(engine.logits())
-            if token is None:
-                raise GrammarError("No token of this model can continue the grammar here; widen the grammar.")
-            count += 1
-            ended = token in ends
-            if not ended:
-                sampled.append(token)
-                if grammar:
-                    grammar.accept(token)
-                    ended = grammar.complete()
+            one = next(chosen, None)
             seconds += time.perf_counter() - began
-            text = "" if token in ends else stops.feed(decoder.decode(self._vocabulary.piece(token)))
+            if one is None:
+                break
+            count += 1
+            forced += one.forced
+            text = ""
+            if one.token not in ends:
+                sampled.append(one.token)
+                text = stops.feed(decoder.decode(self._vocabulary.piece(one.token)))
             if text:
                 said.append(text)
                 cut = request.until is not None and request.until(text)
                 yield Delta(text, count)
-            if ended or cut or stops.stopped:
+            if one.ends or cut or stops.stopped:
                 finish = "stop"
                 break
         if not cut and not stops.stopped:
@@ -327,9 +406,8 @@ class LlamaCpp:
             if rest:
                 said.append(rest)
                 yield Delta(rest, count)
-        yield Reply(
-            request.reply_start + "".join(said), finish, replace(usage, generated=count, generate_seconds=seconds)
-        )
+        usage = replace(usage, generated=count, forced=forced, generate_seconds=seconds)
+        yield Reply(request.reply_start + "".join(said), finish, usage)
 
 
 def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:

@@ -13,13 +13,12 @@ from functools import partial
 from typing import Any
 
 from react_text.backends.base import Request, StreamItem
-from react_text.backends.http.address import ApiKey, read_address
+from react_text.backends.http.address import read_address
 from react_text.backends.http.chat_body import harmless
-from react_text.backends.http.connection import Answer, Ask, Connection
+from react_text.backends.http.connection import Answer, Ask
 from react_text.backends.http.detection import KNOWN_SERVERS, Detected, Questions, ollama_details
-from react_text.backends.http.endpoint_errors import ErrorBody, salvaged
-from react_text.backends.http.exchange import adrive, drive
-from react_text.backends.http.knowledge import Knowledge
+from react_text.backends.http.endpoint import Endpoint
+from react_text.backends.http.endpoint_errors import ErrorBody
 from react_text.backends.http.ollama_answer import to_choice
 from react_text.backends.http.ollama_events import OllamaReader
 from react_text.capabilities import Capabilities, Support, finding
@@ -48,7 +47,7 @@ class Ollama:
     api_key:
         For a server behind a proxy that wants one; None takes OLLAMA_API_KEY. It is never shown.
     timeout, connect_timeout, max_connections, retries, backoff:
-        See `http.Connection`.
+        See `http.connection.Connection`.
     known, store, fresh:
         See `OpenAICompatible`.
     headers, body:
@@ -86,32 +85,33 @@ class Ollama:
             "model": f"Get it with: ollama pull {model}",
             "address": f"Is there an Ollama server at {self.address.root}?",
         }
-        self._connection = Connection(
+        self._endpoint = Endpoint(
             self.address,
-            ApiKey(
-                os.environ.get("OLLAMA_API_KEY") if api_key is None else api_key,
-                (*(headers or {}).values(), self.address.password),
-            ),
-            timeout=timeout,
-            connect_timeout=connect_timeout,
-            max_connections=max_connections,
-            retries=retries,
-            backoff=backoff,
+            model or "",
+            self._questions,
+            key=os.environ.get("OLLAMA_API_KEY", "") if api_key is None else api_key,
             headers=headers,
-            hints=hints,
-        )
-        self._knowledge = Knowledge(
-            self._connection, model or "", self._questions, known=known, store=store, fresh=fresh
+            connecting={
+                "timeout": timeout,
+                "connect_timeout": connect_timeout,
+                "max_connections": max_connections,
+                "retries": retries,
+                "backoff": backoff,
+                "hints": hints,
+            },
+            known=known,
+            store=store,
+            fresh=fresh,
         )
 
     supports_grammar = False
 
     def __repr__(self) -> str:
-        return f"Ollama({self.address.root!r}, model={self._knowledge.model!r})"
+        return f"Ollama({self.address.root!r}, model={self._endpoint.model!r})"
 
     @property
     def name(self) -> str:
-        return self._knowledge.model or self.address.root
+        return self._endpoint.model or self.address.root
 
     @property
     def base_url(self) -> str:
@@ -120,11 +120,11 @@ class Ollama:
     @property
     def capabilities(self) -> Capabilities:
         """What is known of the server and model; asks the server the first time, and never generates."""
-        return self._knowledge.get()
+        return self._endpoint.knowledge.get()
 
     async def acapabilities(self) -> Capabilities:
         """The async twin of `capabilities`."""
-        return await self._knowledge.aget()
+        return await self._endpoint.knowledge.aget()
 
     @property
     def context_length(self) -> int | None:
@@ -136,32 +136,32 @@ class Ollama:
 
     def learn(self, fact: str, value: Any, evidence: str) -> Capabilities:
         """Remember what an answer has shown: a fact of `capabilities.FACTS` with a sentence of evidence."""
-        return self._knowledge.learn(fact, value, evidence)
+        return self._endpoint.knowledge.learn(fact, value, evidence)
 
     def stream(self, request: Request) -> Iterator[StreamItem]:
         """Generate one reply: Delta items, one Reply. Closing the iterator closes the connection."""
-        yield from drive(self._connection, _Exchange(self, request, self.capabilities))
+        return self._endpoint.stream(partial(self._exchange, request))
 
-    async def astream(self, request: Request) -> AsyncIterator[StreamItem]:
+    def astream(self, request: Request) -> AsyncIterator[StreamItem]:
         """The async twin of `stream`. Cancelling the task closes the connection."""
-        items = adrive(self._connection, _Exchange(self, request, await self.acapabilities()))
-        try:
-            async for item in items:
-                yield item
-        finally:
-            await items.aclose()  # type: ignore[attr-defined]
+        return self._endpoint.astream(partial(self._exchange, request))
 
-    def count_tokens(self, messages: Sequence[Message], reply_start: str = "") -> int | None:
+    def _exchange(self, request: Request, known: Capabilities) -> _Exchange:
+        return _Exchange(self._endpoint, request, known, num_ctx=self.num_ctx, extra=self._extra)
+
+    def count_tokens(
+        self, messages: Sequence[Message], reply_start: str = "", tools: Sequence[Mapping[str, Any]] = ()
+    ) -> int | None:
         """None: only the server could tell."""
         return None
 
     def close(self) -> None:
         """Close the connections."""
-        self._connection.close()
+        self._endpoint.connection.close()
 
     async def aclose(self) -> None:
         """Close the connections, those of the running event loop too."""
-        await self._connection.aclose()
+        await self._endpoint.connection.aclose()
 
     def __enter__(self) -> Ollama:
         return self
@@ -276,12 +276,15 @@ def _tool_name(earlier: Sequence[Message], call_id: Any) -> str | None:
 class _Exchange:
     """One request to /api/chat and its answer."""
 
-    def __init__(self, backend: Ollama, request: Request, known: Capabilities) -> None:
+    def __init__(
+        self, endpoint: Endpoint, request: Request, known: Capabilities, *, num_ctx: int, extra: Mapping[str, Any]
+    ) -> None:
         self.open = True
-        self.url = f"{backend.address.root}/api/chat"
-        self._backend = backend
+        self.url = f"{endpoint.address.root}/api/chat"
+        self._endpoint = endpoint
         self._request = request
-        self._num_ctx = min(backend.num_ctx, known.context_length or backend.num_ctx)
+        self._extra = extra
+        self._num_ctx = min(num_ctx, known.context_length or num_ctx)
         self.reader = self._reader()
 
     @property
@@ -289,33 +292,22 @@ class _Exchange:
         return self._request.seconds
 
     def _reader(self) -> OllamaReader:
-        error = partial(self._backend._connection.error, sent_tools=bool(self._request.tools))
+        error = partial(self._endpoint.connection.error, sent_tools=bool(self._request.tools))
         return OllamaReader(self._request, error)
 
     def body(self) -> dict[str, Any]:
         self.reader = self._reader()
-        backend = self._backend
-        return native_body(self._request, backend._knowledge.model, self._num_ctx, backend._extra)
+        return native_body(self._request, self._endpoint.model, self._num_ctx, self._extra)
 
-    def ended(self) -> Iterator[StreamItem]:
+    def ended(self) -> Sequence[StreamItem]:
+        items = self.reader.end()
         self.open = False
-        try:
-            yield from self.reader.end()
-        except EndpointError as error:
-            error.partial = self.reader.text.text
-            raise
+        return items
 
-    def failed(self, error: EndpointError) -> Iterator[StreamItem]:
-        self.open = False
-        body = error.body if isinstance(error.body, ErrorBody) else ErrorBody()
-        text = salvaged(body)
-        if text is not None:
-            yield from self.reader.salvage(text)
-            return
+    def failed(self, error: EndpointError) -> None:
         if error.reason == "tools":
-            self._backend.learn("tools", "no", f"HTTP {error.status}: {body.message[:200]}")
-        error.partial = self.reader.text.text
-        raise error
+            said = error.body.message[:200] if isinstance(error.body, ErrorBody) else ""
+            self._endpoint.knowledge.learn("tools", "no", f"HTTP {error.status}: {said}")
 
 
 def _host() -> str:

@@ -6,57 +6,35 @@ first use, corrected by what its answers show, and remembered. httpx is imported
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Literal
 
 from react_text.backends.base import Request, StreamItem
-from react_text.backends.gbnf import check_grammar
-from react_text.backends.http.address import ApiKey, read_address
+from react_text.backends.http.address import read_address
 from react_text.backends.http.assemble import assemble
-from react_text.backends.http.chat_body import chat_body, completion_body, continues
-from react_text.backends.http.chat_events import ChatReader
-from react_text.backends.http.connection import Answer, Ask, Connection
+from react_text.backends.http.chat_body import chat_body, completion_body
+from react_text.backends.http.chat_exchange import ChatExchange
+from react_text.backends.http.connection import Answer, Ask
 from react_text.backends.http.detection import detect
-from react_text.backends.http.endpoint_errors import ErrorBody, refused_parameter, salvaged
-from react_text.backends.http.exchange import adrive, drive
-from react_text.backends.http.knowledge import Knowledge
-from react_text.capabilities import PROBED_MESSAGES, PROBED_TOOL, Capabilities, Support, finding
+from react_text.backends.http.endpoint import Endpoint
+from react_text.backends.http.reply_text import prompt_bytes
+from react_text.backends.http.token_counts import counting
+from react_text.capabilities import PROBED_MESSAGES, PROBED_TOOL, Capabilities, Support
 from react_text.capability_store import CapabilityStore
-from react_text.errors import BackendError, EndpointError
+from react_text.errors import BackendError
 from react_text.messages import Message
 
 __all__ = ["OpenAICompatible", "assemble"]
 
-MOST_ADAPTATIONS = 8
-"""How often one request is asked again in another form because the endpoint would not take it as it was."""
-
-_OPTIONAL = frozenset(
-    (
-        "stop",
-        "stream",
-        "stream_options",
-        "max_tokens",
-        "temperature",
-        "parallel_tool_calls",
-        "top_p",
-        "top_k",
-        "min_p",
-        "seed",
-        "repeat_penalty",
-        "repetition_penalty",
-        "grammar",
-        "structured_outputs",
-        "guided_grammar",
-        "ebnf",
-        "grammar_string",
-        "continue_final_message",
-        "add_generation_prompt",
-    )
-)
-"""Parameters that an endpoint may refuse: the request is then made without them."""
+COUNTED_FROM = 0.25
+"""The share of the context from which on a conversation's tokens are counted by the server. A token is at least a byte
+long, so that a shorter conversation leaves room whatever its tokens are."""
+COUNTS_KEPT = 64
 
 
 class OpenAICompatible:
@@ -115,36 +93,31 @@ class OpenAICompatible:
         self.address = read_address(url)
         self.api = api
         self._extra = dict(body or {})
-        self._refused_grammars: set[str] = set()
-        """Sound grammars that the server could not take: each is sent once."""
-        self._connection = Connection(
+        self._counts: OrderedDict[str, int] = OrderedDict()
+        self._endpoint = Endpoint(
             self.address,
-            ApiKey(
-                os.environ.get("OPENAI_API_KEY") if api_key is None else api_key,
-                (*(headers or {}).values(), self.address.password),
-            ),
-            timeout=timeout,
-            connect_timeout=connect_timeout,
-            max_connections=max_connections,
-            retries=retries,
-            backoff=backoff,
-            headers=headers,
-        )
-        self._knowledge = Knowledge(
-            self._connection,
             model or "",
             lambda name: detect(self.address, name),
+            key=os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key,
+            headers=headers,
+            connecting={
+                "timeout": timeout,
+                "connect_timeout": connect_timeout,
+                "max_connections": max_connections,
+                "retries": retries,
+                "backoff": backoff,
+            },
             known=known,
             store=store,
             fresh=fresh,
         )
 
     def __repr__(self) -> str:
-        return f"OpenAICompatible({self.address.base!r}, model={self._knowledge.model!r})"
+        return f"OpenAICompatible({self.address.base!r}, model={self._endpoint.model!r})"
 
     @property
     def name(self) -> str:
-        return self._knowledge.model or self.address.base
+        return self._endpoint.model or self.address.base
 
     @property
     def base_url(self) -> str:
@@ -153,11 +126,11 @@ class OpenAICompatible:
     @property
     def capabilities(self) -> Capabilities:
         """What is known of the endpoint and model; asks the server the first time, a few GETs and no generation."""
-        return self._knowledge.get()
+        return self._endpoint.knowledge.get()
 
     async def acapabilities(self) -> Capabilities:
         """The async twin of `capabilities`."""
-        return await self._knowledge.aget()
+        return await self._endpoint.knowledge.aget()
 
     @property
     def context_length(self) -> int | None:
@@ -173,24 +146,24 @@ class OpenAICompatible:
 
     def learn(self, fact: str, value: Any, evidence: str) -> Capabilities:
         """Remember what an answer has shown: a fact of `capabilities.FACTS` with a sentence of evidence."""
-        return self._knowledge.learn(fact, value, evidence)
+        return self._endpoint.knowledge.learn(fact, value, evidence)
 
     def measure_tools(self) -> Support:
         """Whether tools reach the prompt, by comparing the prompt tokens of two one-token generations."""
-        return self._measured(self._connection.drive(self._token_counts(self.capabilities)))
+        return self._measured(self._endpoint.connection.drive(self._token_counts(self.capabilities)))
 
     async def ameasure_tools(self) -> Support:
         """The async twin of `measure_tools`."""
         known = await self.acapabilities()
-        return self._measured(await self._connection.adrive(self._token_counts(known)))
+        return self._measured(await self._endpoint.connection.adrive(self._token_counts(known)))
 
     def _token_counts(self, known: Capabilities) -> Generator[Ask, Answer | None, list[Any]]:
         counts = []
         tools: tuple[dict[str, Any], ...]
         for tools in ((), (PROBED_TOOL,)):
             request = Request(PROBED_MESSAGES, max_tokens=1, tools=tools)
-            body = chat_body(request, self._knowledge.model, known, stream=False, extra=self._extra)
-            answer = yield Ask("POST", f"{self.address.base}/chat/completions", body)
+            body = chat_body(request, self._endpoint.model, known, stream=False, extra=self._extra)
+            answer = yield Ask("POST", f"{self.address.base}/chat/completions", body, patient=True)
             usage = answer.value.get("usage") if answer and isinstance(answer.value, Mapping) else None
             counts.append(usage.get("prompt_tokens") if isinstance(usage, Mapping) else None)
         return counts
@@ -205,28 +178,52 @@ class OpenAICompatible:
 
     def stream(self, request: Request) -> Iterator[StreamItem]:
         """Generate one reply: Delta items, one Reply. Closing the iterator closes the connection."""
-        yield from drive(self._connection, _Exchange(self, request, self.capabilities))
+        return self._endpoint.stream(partial(self._exchange, request))
 
-    async def astream(self, request: Request) -> AsyncIterator[StreamItem]:
+    def astream(self, request: Request) -> AsyncIterator[StreamItem]:
         """The async twin of `stream`. Cancelling the task closes the connection."""
-        items = adrive(self._connection, _Exchange(self, request, await self.acapabilities()))
-        try:
-            async for item in items:
-                yield item
-        finally:
-            await items.aclose()  # type: ignore[attr-defined]
+        return self._endpoint.astream(partial(self._exchange, request))
 
-    def count_tokens(self, messages: Sequence[Message], reply_start: str = "") -> int | None:
-        """None: only the server could tell."""
-        return None
+    def _exchange(self, request: Request, known: Capabilities) -> ChatExchange:
+        return ChatExchange(self._endpoint, request, known, raw=self.api == "completions", extra=self._extra)
+
+    def count_tokens(
+        self, messages: Sequence[Message], reply_start: str = "", tools: Sequence[Mapping[str, Any]] = ()
+    ) -> int | None:
+        """Tokens of the rendered prompt, None where the server cannot count them (llama-server and vLLM can).
+
+        A conversation that is short beside the context is not sent to be counted: its bytes are given, which are more
+        than its tokens. In an event loop nothing is asked, as that would hold up everything else in it.
+        """
+        known = self.capabilities
+        count, context = counting(known.server), known.context_length
+        if count is None or context is None:
+            return None
+        request = Request(messages, reply_start, tools=tuple(dict(tool) for tool in tools))
+        most = prompt_bytes(request)
+        if most <= COUNTED_FROM * context:
+            return most
+        raw = self.api == "completions" or known.get("template") == "no"
+        body = (completion_body if raw else chat_body)(request, self._endpoint.model, known, extra=self._extra)
+        key = json.dumps([body.get(name) for name in ("prompt", "messages", "tools")])
+        if key not in self._counts:
+            if _in_event_loop():
+                return None
+            counted = self._endpoint.connection.drive(count(self.address, body))
+            if counted is None:
+                return None
+            self._counts[key] = counted
+            while len(self._counts) > COUNTS_KEPT:
+                self._counts.popitem(last=False)
+        return self._counts[key]
 
     def close(self) -> None:
         """Close the connections."""
-        self._connection.close()
+        self._endpoint.connection.close()
 
     async def aclose(self) -> None:
         """Close the connections, those of the running event loop too."""
-        await self._connection.aclose()
+        await self._endpoint.connection.aclose()
 
     def __enter__(self) -> OpenAICompatible:
         return self
@@ -241,107 +238,9 @@ class OpenAICompatible:
         await self.aclose()
 
 
-class _Exchange:
-    """One request and its answer, in as many forms as the endpoint makes necessary."""
-
-    def __init__(self, backend: OpenAICompatible, request: Request, known: Capabilities) -> None:
-        if request.grammar is not None and not request.tools:
-            check_grammar(request.grammar)
-        self.open = True
-        self._backend = backend
-        self._request = request
-        self._known = known
-        self._raw = backend.api == "completions" or known.get("template") == "no"
-        self._streamed = "stream" not in known.refused
-        self._sent: list[str] = []
-        self._adaptations = 0
-        self.reader = self._reader()
-
-    @property
-    def seconds(self) -> float | None:
-        return self._request.seconds
-
-    @property
-    def url(self) -> str:
-        return f"{self._backend.address.base}/{'completions' if self._raw else 'chat/completions'}"
-
-    def body(self) -> dict[str, Any]:
-        self.reader = self._reader()
-        backend, known = self._backend, self._known
-        if self._grammar_refused:
-            known = Capabilities(MappingProxyType({**known.findings, "grammar": finding("none", "refused")}))
-        build = completion_body if self._raw else chat_body
-        body = build(self._request, backend._knowledge.model, known, stream=self._streamed, extra=backend._extra)
-        self._sent = [name for name in body if name in _OPTIONAL and name not in backend._extra]
-        return body
-
-    @property
-    def _grammar_refused(self) -> bool:
-        return self._request.grammar in self._backend._refused_grammars
-
-    def _reader(self) -> ChatReader:
-        continued = self._raw or continues(self._request, self._known)
-        error = partial(self._backend._connection.error, sent_tools=bool(self._request.tools))
-        return ChatReader(self._request, error, continued=continued, raw=self._raw)
-
-    def ended(self) -> Iterator[StreamItem]:
-        """The end of an answer: the Reply, or another attempt where a stream held nothing."""
-        if self.reader.empty and self._streamed:
-            # some servers begin a stream before they know that they cannot answer, and only say why without one
-            self._streamed = False
-            return
-        try:
-            items = list(self.reader.end())
-        except EndpointError as error:
-            yield from self.failed(error)
-            return
-        self.open = False
-        yield from items
-
-    def failed(self, error: EndpointError) -> Iterator[StreamItem]:
-        """What can still be made of a failed answer: its end, the model's text out of the error, or another form."""
-        if self.reader.finished and error.reason in ("disconnected", "timeout"):
-            yield from self.ended()
-            return
-        body = error.body if isinstance(error.body, ErrorBody) else ErrorBody()
-        text = salvaged(body)
-        if text is not None:
-            self.open = False
-            yield from self.reader.salvage(text)
-            return
-        if not self.reader.started and self._adapts(error, body):
-            return
-        error.partial = self.reader.text.text
-        raise error
-
-    def _adapts(self, error: EndpointError, body: ErrorBody) -> bool:
-        """Change the form of the request after a refusal, and remember why; False where nothing can be changed."""
-        self._adaptations += 1
-        if self._adaptations > MOST_ADAPTATIONS:
-            return False
-        evidence = f"HTTP {error.status}: {body.message[:200]}"
-        if error.reason == "tools":
-            self._learn("tools", "no", evidence)
-            return False
-        if error.reason == "grammar" and self._request.grammar is not None and not self._grammar_refused:
-            self._backend._refused_grammars.add(self._request.grammar)
-            return True
-        if error.reason == "prefill" and self._known.prefill is not None:
-            self._learn("prefill", "none", evidence)
-            return True
-        if error.reason == "template" and not self._raw and not self._request.tools:
-            self._raw = True
-            self._learn("template", "no", evidence)
-            return True
-        name = refused_parameter(body, self._sent) if error.reason in ("request", "grammar") else None
-        if name is None:
-            return False
-        if name == "stream":
-            self._streamed = False
-        if name in ("continue_final_message", "add_generation_prompt"):
-            self._learn("prefill", "none", evidence)
-        self._learn("refused", sorted(self._known.refused | {name}), evidence)
-        return True
-
-    def _learn(self, fact: str, value: Any, evidence: str) -> None:
-        self._known = self._backend.learn(fact, value, evidence)
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -86,7 +86,9 @@ class Scripted:
         for item in self.stream(request):
             yield item
 
-    def count_tokens(self, messages: Sequence[Message], reply_start: str = "") -> int:
+    def count_tokens(
+        self, messages: Sequence[Message], reply_start: str = "", tools: Sequence[Mapping[str, Any]] = ()
+    ) -> int:
         return sum(len(_PIECE.findall(str(message["content"]))) for message in messages) + len(
             _PIECE.findall(reply_start)
         )

@@ -5,7 +5,9 @@ Knows nothing of tokens or models: text pieces in, text pieces out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 
 class StopStrings:
@@ -17,6 +19,7 @@ class StopStrings:
 
     def __init__(self, stops: Iterable[str]) -> None:
         self._stops = tuple(stop for stop in stops if stop)
+        self._beginning = _beginning(self._stops)
         self._held = ""
         self.stopped = False
 
@@ -24,23 +27,34 @@ class StopStrings:
         if self.stopped:
             return ""
         text = self._held + piece
-        found = [at for at in (text.find(stop) for stop in self._stops) if at >= 0]
-        if found:
-            self.stopped = True
+        if self._beginning.search(text) is None:
             self._held = ""
-            return text[: min(found)]
-        keep = max((_overlap(text, stop) for stop in self._stops), default=0)
-        self._held = text[len(text) - keep :]
-        return text[: len(text) - keep]
+            return text
+        size = end = len(text)
+        for stop in self._stops:
+            found = text.find(stop)
+            if found >= 0:
+                self.stopped = True
+                end = min(end, found)
+        if self.stopped:
+            self._held = ""
+            return text[:end]
+        for stop in self._stops:
+            # the first place from which the rest of the text is a beginning of the stop string
+            at = text.find(stop[0], max(0, size - len(stop) + 1))
+            while at >= 0 and not stop.startswith(text[at:]):
+                at = text.find(stop[0], at + 1)
+            if 0 <= at < end:
+                end = at
+        self._held = text[end:]
+        return text[:end]
 
     def flush(self) -> str:
         held, self._held = self._held, ""
         return held
 
 
-def _overlap(text: str, stop: str) -> int:
-    """Length of the longest end of `text` that is a beginning of `stop` (and not all of it)."""
-    for size in range(min(len(text), len(stop) - 1), 0, -1):
-        if text.endswith(stop[:size]):
-            return size
-    return 0
+@lru_cache(maxsize=64)
+def _beginning(stops: tuple[str, ...]) -> re.Pattern[str]:
+    """A letter that one of the stop strings begins with."""
+    return re.compile("|".join(sorted({re.escape(stop[0]) for stop in stops})) or r"(?!)")

@@ -14,7 +14,7 @@ import click
 from react_text import __version__
 from react_text.errors import ReactTextError
 
-COMMANDS = ("run", "parse", "prompt", "grammar", "probe")
+COMMANDS = ("run", "parse", "prompt", "grammar", "probe", "compare", "report", "chat", "replay", "serve")
 """The commands, in the order of the help. Each is a module of this package with a function of its own name."""
 
 

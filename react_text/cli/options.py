@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from react_text.toolbox import Toolbox
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -17,9 +21,88 @@ def tools_option(required: bool) -> Callable[[F], F]:
         "tools_path",
         type=click.Path(path_type=Path),
         required=required,
-        metavar="FILE.py|TOOLS.json",
-        help="Typed Python functions, or chat-completions tool dicts.",
+        metavar="FILE.py|MODULE|TOOLS.json|OPENAPI.yaml",
+        help="Typed Python functions of a file or a module, chat-completions tool dicts, or an API's operations.",
     )
+
+
+def server_options(function: F) -> F:
+    """Tools from MCP servers and APIs, and which of all tools are offered; `load_toolbox` takes the values."""
+    options = [
+        click.option(
+            "--mcp",
+            multiple=True,
+            metavar="'COMMAND ARGS'|URL",
+            help="An MCP server whose tools are offered: a command, with NAME=VALUE in front for its environment, "
+            "or a URL. May be given several times.",
+        ),
+        click.option(
+            "--allow-host",
+            multiple=True,
+            metavar="HOST",
+            help="A host that the operations of an OpenAPI file may call.",
+        ),
+        click.option(
+            "--api-url", metavar="URL", help="Where the API of an OpenAPI file is, if not where the file says."
+        ),
+        click.option(
+            "--header", multiple=True, metavar="'NAME: VALUE'", help="Sent to MCP servers with a URL, and to the API."
+        ),
+        click.option("--allow", multiple=True, metavar="PATTERN", help="Offer only these tools, such as 'list_*'."),
+        click.option("--deny", multiple=True, metavar="PATTERN", help="Offer none of these tools, such as 'delete_*'."),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def tools_limit_option(function: F) -> F:
+    return click.option(
+        "--tools-limit",
+        default="auto",
+        show_default=True,
+        metavar="N|auto|all",
+        callback=_tools_limit,
+        help="How many tools the model is shown at most, the closest to the question by their words; auto: as many as "
+        "a quarter of its context holds.",
+    )(function)
+
+
+def _tools_limit(context: click.Context, parameter: click.Parameter, value: str) -> str | int | None:
+    if value == "auto":
+        return value
+    if value == "all":
+        return None
+    if value.isdecimal() and int(value) > 0:
+        return int(value)
+    raise click.BadParameter(f"{value!r} is neither a number above 0 nor auto nor all.")
+
+
+def load_toolbox(tools_path: Path | None, options: dict[str, Any], *, required: bool = False) -> Toolbox:
+    """The tools that --tools and the server options name; these are taken out of `options`. To be closed."""
+    from react_text.adapters.choosing import chosen_names
+    from react_text.adapters.mcp import open_servers, tools_of
+    from react_text.toolbox import Toolbox
+    from react_text.tools_file import load_tools
+
+    servers, allow, deny = options.pop("mcp"), options.pop("allow"), options.pop("deny")
+    headers = dict(_header(line) for line in options.pop("header"))
+    hosts, api_url = options.pop("allow_host"), options.pop("api_url")
+    if required and not servers and tools_path is None:
+        raise click.UsageError("No tools are named: add --tools FILE, or --mcp with a server.")
+    tools = list(load_tools(tools_path, hosts=hosts, base_url=api_url, headers=headers)) if tools_path else []
+    logging.getLogger("mcp").addHandler(logging.NullHandler())  # else the SDK's tracebacks are printed
+    opened = open_servers(servers, headers=headers)
+    tools += tools_of(opened, taken=[tool.name for tool in tools])
+    wanted = chosen_names([tool.name for tool in tools], allow or None, deny, "what is offered")
+    return Toolbox([tool for tool in tools if tool.name in wanted], sources=opened)
+
+
+def _header(line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon or not name.strip():
+        raise click.UsageError("--header takes 'NAME: VALUE', such as 'Authorization: Bearer ...'.")
+    return name.strip(), value.strip()
 
 
 def dialect_option(function: F) -> F:

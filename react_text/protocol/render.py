@@ -87,12 +87,27 @@ def opening(
     dialect: Dialect, tools: Sequence[Tool], instructions: str = "", examples: int | None = None
 ) -> list[Entry]:
     """Everything before the first question: the system turn and the worked examples of the first `examples` tools."""
-    chosen = examples_of(tuple(tools))[:examples]
     system = system_text(dialect, tools, instructions)
-    entries = [Entry({"role": "system", "content": system})] if system else []
-    for number, (tool, example) in enumerate(chosen, 1):
-        entries += [Entry(message) for message in example_messages(tool, example, f"example_{number}")]
-    return entries
+    return [*_system_entry(system), *example_entries(tools, examples)]
+
+
+def structured_opening(tools: Sequence[Tool], instructions: str = "", examples: int | None = 0) -> list[Entry]:
+    """The same for a model whose own template shows the tools: no rules, the user's instructions and the examples."""
+    return [*_system_entry(instructions.strip()), *example_entries(tools, examples)]
+
+
+def example_entries(tools: Sequence[Tool], examples: int | None = None) -> list[Entry]:
+    """The worked examples of the first `examples` tools, one after the other."""
+    chosen = examples_of(tuple(tools))[:examples]
+    return [
+        Entry(message)
+        for number, (tool, example) in enumerate(chosen, 1)
+        for message in example_messages(tool, example, f"example_{number}")
+    ]
+
+
+def _system_entry(text: str) -> list[Entry]:
+    return [Entry({"role": "system", "content": text})] if text else []
 
 
 def to_text(entries: Iterable[Entry], dialect: Dialect) -> list[Message]:

@@ -92,7 +92,7 @@ def test_a_model_without_tools_is_known_before_any_generation_and_refuses_all_th
 def test_what_was_found_out_is_remembered_under_the_digest(standin: Start, store: CapabilityStore) -> None:
     with client(served(standin), store) as backend:
         backend.learn("tools", "no", "leaked twice")
-        assert backend._knowledge.subject.digest == "digest-of-tiny:latest"
+        assert backend._endpoint.knowledge.subject.digest == "digest-of-tiny:latest"
     assert len(list(store.folder.iterdir())) == 1
 
 

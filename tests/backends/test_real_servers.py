@@ -6,15 +6,18 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from standin import StandIn, Wire
 
+from react_text import Agent
 from react_text.backends.base import Delta, Reply, Request
 from react_text.backends.openai import OpenAICompatible
 from react_text.capability_store import CapabilityStore
 from react_text.errors import ContextOverflow, EndpointError, ToolsRefused
+from react_text.events import Finished, Observed, Steered
 
 pytestmark = pytest.mark.model
 
@@ -102,6 +105,83 @@ def test_a_reply_is_streamed_counted_and_the_prompt_reused(
     assert second.usage.reused > 0
     assert second.usage.prompt_tokens == first.usage.prompt_tokens
     assert second.usage.tokens_per_second > 0
+
+
+def test_a_reply_ended_early_is_counted_like_a_whole_one(llama_server: dict[str, str], store: CapabilityStore) -> None:
+    pieces: list[str] = []
+
+    def third(piece: str) -> bool:
+        pieces.append(piece)
+        return len(pieces) == 3
+
+    with client(llama_server["plain"], store) as backend:
+        request = Request([{"role": "user", "content": "Count to twenty."}], max_tokens=12)
+        whole = reply(backend, request)
+        early = reply(backend, replace(request, until=third))
+    assert early.text == "".join(pieces)
+    assert whole.text.startswith(early.text)
+    assert early.usage.generated == 3
+    assert early.usage.prompt_tokens == whole.usage.prompt_tokens
+
+
+@pytest.mark.parametrize("peer", ["plain", "tools"])
+def test_tokens_are_counted_as_the_server_counts_them(
+    llama_server: dict[str, str], store: CapabilityStore, peer: str
+) -> None:
+    messages = [
+        {"role": "user", "content": "word <|im_end|> " * 10},
+        {"role": "assistant", "content": "Yes."},
+        *QUESTION,
+    ]
+    tools = (WEATHER,) if peer == "tools" else ()
+    begun = "" if tools else "Thought: I"
+    for api in ("chat", "completions") if peer == "plain" else ("chat",):
+        with client(llama_server[peer], store, api=api, known={"context_length": 100}) as backend:
+            counted = backend.count_tokens(messages, begun, tools)
+            request = Request(messages, reply_start=begun, max_tokens=1, tools=tools)
+            assert counted == reply(backend, request).usage.prompt_tokens
+
+
+def test_a_long_history_is_shortened_before_it_overflows_the_server(
+    llama_server: dict[str, str], store: CapabilityStore, standin: Start
+) -> None:
+    proxy = standin(faulty(llama_server["plain"]))
+
+    def read_log(name: str) -> str:
+        """Read a log."""
+        return "nothing happened\n" * 2000
+
+    with client(proxy.url, store, known={"prefill": "as_is"}) as backend:
+        agent = Agent(backend, [read_log], max_steps=2, max_tokens=40)
+        events = list(agent.stream("Read the log named today."))
+    assert isinstance(events[-1], Finished)
+    assert events[-1].result.stop_reason in ("answer", "max_steps")
+    generated = [one for one in proxy.posted if one.path.endswith("/chat/completions")]
+    assert len(generated) == len(events[-1].result.steps)
+    observed = [len(one.observation.content) for one in events if isinstance(one, Observed)]
+    shortened = [one for one in events if isinstance(one, Steered) and one.reason == "history_shortened"]
+    assert bool(shortened) == (max(observed, default=0) > 30_000)
+
+
+def test_an_agent_constrains_every_step_by_its_grammar(
+    llama_server: dict[str, str], llama_cpp_server: str, store: CapabilityStore, standin: Start
+) -> None:
+    def look_up(name: str) -> str:
+        """Look a document up by its name."""
+        return f"{name} is on the shelf."
+
+    for url in (llama_server["plain"], llama_cpp_server):
+        proxy = standin(faulty(url))
+        with client(proxy.url, store) as backend:
+            assert backend.supports_grammar
+            result = Agent(backend, [look_up], max_steps=3, max_tokens=60).run("Where is the atlas?")
+        sent = [one.body for one in proxy.posted if one.path.endswith("/chat/completions")]
+        assert all("grammar" in body and "tools" not in body for body in sent[: len(result.steps)])
+        assert result.stop_reason in ("answer", "max_steps", "stuck")
+        for step in result.steps:
+            assert step.turn.kind != "none" or step.turn.fault is not None
+            assert all(call.name == "look_up" for call in step.turn.calls)
+        assert result.steps[0].turn.strict
 
 
 def test_a_grammar_holds_after_a_begun_reply(llama_server: dict[str, str], store: CapabilityStore) -> None:
@@ -215,7 +295,8 @@ def faulty(upstream: str, *faults: Callable[[Wire], None]) -> Callable[[Wire], N
         if wire.received.method == "POST" and wire.received.path.endswith("completions"):
             (waiting.pop(0) if waiting else drip)(wire)
         else:
-            wire.body(200, b"".join(wire.forward(upstream)), "application/json")
+            body = b"".join(wire.forward(upstream))
+            wire.body(wire.upstream_status, body, "application/json")
 
     def drip(wire: Wire) -> None:
         wire.stream(bytes([one]) for chunk in wire.forward(upstream) for one in chunk)

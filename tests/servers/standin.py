@@ -101,6 +101,8 @@ class StandIn:
         self.connections = 0
         self.open_now = 0
         self.most_open = 0
+        self.answering_now = 0
+        self.most_at_once = 0
         self.left = threading.Event()
         """Set once a client closed its connection during `until_client_leaves` or while being written to."""
         self._lock = threading.Lock()
@@ -159,11 +161,16 @@ def _handler_for(standin: StandIn) -> type[BaseHTTPRequestHandler]:
             received = Received(self.command, self.path, headers, body, raw, self.number)
             with standin._lock:
                 standin.received.append(received)
+                standin.answering_now += 1
+                standin.most_at_once = max(standin.most_at_once, standin.answering_now)
             try:
                 standin.answer(Wire(self, standin, received))
             except (BrokenPipeError, ConnectionResetError):
                 standin.left.set()
                 self.close_connection = True
+            finally:
+                with standin._lock:
+                    standin.answering_now -= 1
 
         do_GET = do_POST = serve
 

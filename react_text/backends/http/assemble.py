@@ -20,13 +20,18 @@ def assemble(sse_lines: Iterable[str] | str) -> dict[str, Any]:
     name is sent once or in every chunk, and whether the arguments come in pieces or as all so far each time. An error
     sent inside the stream is kept as `choice["error"]`.
     """
+    return assemble_events(_events(sse_lines))
+
+
+def assemble_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The same from the events of the stream, each the JSON object of one `data:`."""
     content: list[str] = []
     reasoning: list[str] = []
     calls: list[_StreamedCall] = []
     legacy = _StreamedCall()
     finish_reason: str | None = None
     error: Any = None
-    for event in _events(sse_lines):
+    for event in events:
         error = event.get("error") or error
         choice = _first_choice(event)
         finish_reason = choice.get("finish_reason") or finish_reason

@@ -18,27 +18,28 @@ class LineSplitter:
         self._heard = time.monotonic()
         self._held = bytearray()
 
-    def feed(self, chunk: bytes) -> Iterator[str]:
+    def feed(self, chunk: bytes) -> list[str]:
+        """The lines that a chunk completes."""
         self._held += chunk
+        lines: list[str] = []
         if b"\n" in chunk:
             whole, _, rest = bytes(self._held).rpartition(b"\n")
             self._held = bytearray(rest)
-            for raw in whole.split(b"\n"):
-                line = raw.decode("utf-8", "replace").rstrip("\r")
-                if line and not line.startswith(":"):
-                    self._heard = time.monotonic()
-                yield line
+            lines = [line.rstrip("\r") for line in whole.decode("utf-8", "replace").split("\n")]
+            if any(line and not line.startswith(":") for line in lines):
+                self._heard = time.monotonic()
         if len(self._held) > LONGEST_LINE:
             raise EndpointError("The endpoint sent a line without an end; the answer was given up.", reason="malformed")
         if time.monotonic() - self._heard > self._timeout:
             raise EndpointError(
                 f"The endpoint sent nothing but signs of life for {self._timeout:g} seconds.", reason="timeout"
             )
+        return lines
 
-    def rest(self) -> Iterator[str]:
-        if self._held:
-            yield self._held.decode("utf-8", "replace").rstrip("\r")
-            self._held = bytearray()
+    def rest(self) -> list[str]:
+        """The last line, where the body ends without a line break."""
+        held, self._held = self._held, bytearray()
+        return [held.decode("utf-8", "replace").rstrip("\r")] if held else []
 
 
 class _Capped:

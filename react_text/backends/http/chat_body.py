@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from react_text.backends.base import Request
@@ -21,6 +22,13 @@ LLAMA_SAMPLERS = frozenset({"llama.cpp", "llama_cpp.server", "koboldcpp"})
 
 REPEAT_PENALTY = dict.fromkeys(LLAMA_SAMPLERS, "repeat_penalty")
 """The name of the repeat penalty; elsewhere it is repetition_penalty."""
+
+COUNTS_AS_IT_GOES: dict[str, dict[str, Any]] = {
+    "llama.cpp": {"timings_per_token": True},
+    "vllm": {"stream_options": {"include_usage": True, "continuous_usage_stats": True}},
+    "sglang": {"stream_options": {"include_usage": True, "continuous_usage_stats": True}},
+}
+"""What makes a server tell its token counts with every event, so that a reply ended on this side is counted too."""
 
 NO_NULL_CONTENT = frozenset({"llama_cpp.server"})
 """Servers that refuse an assistant message whose content is null, though they send such ones."""
@@ -115,6 +123,7 @@ def _with_sound_arguments(call: Any) -> Any:
     return {**call, "function": function}
 
 
+@lru_cache(maxsize=64)
 def begun_grammar(grammar: str, beginning: str) -> str:
     """`grammar` for a reply that the model has to begin itself: the same, after the text `beginning`."""
     name = "begun"
@@ -135,6 +144,8 @@ def _common(request: Request, known: Capabilities, stream: bool) -> dict[str, An
     body: dict[str, Any] = {limit: max(1, request.max_tokens), "temperature": sampling.temperature}
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
+        if request.until is not None:
+            body |= COUNTS_AS_IT_GOES.get(known.server, {})
     explicit = known.server in LLAMA_SAMPLERS
     if explicit:
         body["top_k"] = 0

@@ -1,7 +1,7 @@
 """One endpoint over HTTP: addresses, keys, kept-alive connections, retries with back-off, errors a person can act on.
 
 Shared by the chat-completions and the Ollama backend. Knows nothing of messages, models or replies: lines come out.
-httpx and tenacity are imported when the first connection is made.
+httpx is imported when the first connection is made, tenacity at the first failure.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 LONGEST_BODY = 64 * 2**20
 LONGEST_ERROR = 256 * 2**10
+LONGEST_SILENCE = 10.0
+"""Seconds that a small question waits for an answer."""
 
 RETRIED = frozenset({"unreachable", "disconnected", "busy", "loading", "server"})
 """Reasons for which the same request may work a moment later; a generation changes nothing on the user's side."""
@@ -46,11 +49,12 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One small question to a server, outside any generation."""
+    """One small question to a server. `patient` is one that makes it generate, and waits as long as a reply may."""
 
     method: str
     url: str
     json: Any = None
+    patient: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,7 @@ class Connection:
         self._max_connections = max_connections
         self._headers = dict(headers or {})
         self._hints = {**HINTS, **(hints or {})}
+        self._silent = False
         self._client: httpx.Client | None = None
         self._opening = threading.Lock()
         self._async_clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient]
@@ -136,7 +141,7 @@ class Connection:
     def _open(self, url: str, body: Mapping[str, Any], deadline: float | None) -> httpx.Response:
         client = self.client()
         with self.translated():
-            request = client.build_request("POST", url, json=body, timeout=self._until(deadline))
+            request = client.build_request("POST", _url(url), json=body, timeout=self._until(deadline))
             response = client.send(request, stream=True)
         if response.is_success:
             return response
@@ -150,7 +155,7 @@ class Connection:
     async def _aopen(self, url: str, body: Mapping[str, Any], deadline: float | None) -> httpx.Response:
         client = await self.async_client()
         with self.translated():
-            request = client.build_request("POST", url, json=body, timeout=self._until(deadline))
+            request = client.build_request("POST", _url(url), json=body, timeout=self._until(deadline))
             response = await client.send(request, stream=True)
         if response.is_success:
             return response
@@ -164,34 +169,42 @@ class Connection:
     def ask(self, ask: Ask) -> Answer | None:
         """The answer to a small question, whatever its status, or None where none came. Never raises.
 
-        Only a server that is still loading its model is asked again.
+        Only a server that is still loading its model is asked again. Once one question was met by silence no other is
+        asked: a server that never answers costs one wait and not one for each.
         """
+        if self._silent:
+            return None
 
         def attempt() -> Answer:
-            with self.client().stream(ask.method, ask.url, json=ask.json, timeout=self._small()) as response:
-                return _answer(response, capped(response.iter_bytes(), LONGEST_BODY, self._small()))
+            seconds = self._patience(ask)
+            with self.client().stream(ask.method, ask.url, json=ask.json, timeout=self._timeout(seconds)) as response:
+                return _answer(response, capped(response.iter_bytes(), LONGEST_BODY, seconds))
 
         try:
             return self._retrying(attempt)
-        except _no_answer():
+        except _no_answer() as error:
+            self._silent = self._silent or _is_silence(error)
             return None
 
     async def aask(self, ask: Ask) -> Answer | None:
         """The async twin of `ask`."""
+        if self._silent:
+            return None
 
         async def attempt() -> Answer:
-            client = await self.async_client()
-            async with client.stream(ask.method, ask.url, json=ask.json, timeout=self._small()) as response:
-                return _answer(response, await acapped(response.aiter_bytes(), LONGEST_BODY, self._small()))
+            client, seconds = await self.async_client(), self._patience(ask)
+            async with client.stream(ask.method, ask.url, json=ask.json, timeout=self._timeout(seconds)) as response:
+                return _answer(response, await acapped(response.aiter_bytes(), LONGEST_BODY, seconds))
 
         try:
             return await self._aretrying(attempt)
-        except _no_answer():
+        except _no_answer() as error:
+            self._silent = self._silent or _is_silence(error)
             return None
 
     def pauses(self) -> Iterator[float]:
         """Seconds to wait before each further attempt at an answer that broke off at its very beginning."""
-        return RetryPolicy(self.retries, self.backoff, self.address.base).pauses()
+        return self._policy().pauses()
 
     def drive(self, questions: Generator[Ask, Answer | None, _Result]) -> _Result:
         """Put the questions of a generator one by one and send it the answers; gives what it returns."""
@@ -217,13 +230,17 @@ class Connection:
 
     def _until(self, deadline: float | None) -> httpx.Timeout:
         """The timeout of one attempt: at most what is left until the deadline."""
+        left = self.timeout if deadline is None else max(0.001, min(self.timeout, deadline - time.monotonic()))
+        return self._timeout(left)
+
+    def _timeout(self, seconds: float) -> httpx.Timeout:
+        # waiting for one of the connections is no silence
         import httpx
 
-        left = self.timeout if deadline is None else max(0.001, min(self.timeout, deadline - time.monotonic()))
-        return httpx.Timeout(left, connect=min(left, self._connect_timeout), pool=None)
+        return httpx.Timeout(seconds, connect=min(seconds, self._connect_timeout), pool=None)
 
-    def _small(self) -> float:
-        return min(self.timeout, 10.0)
+    def _patience(self, ask: Ask) -> float:
+        return self.timeout if ask.patient else min(self.timeout, LONGEST_SILENCE)
 
     def client(self) -> httpx.Client:
         import httpx
@@ -257,7 +274,7 @@ class Connection:
         return {
             "headers": headers,
             "auth": (address.user, address.password) if address.user and not self.key else None,
-            "timeout": httpx.Timeout(self.timeout, connect=self._connect_timeout, pool=None),
+            "timeout": self._timeout(self.timeout),
             "limits": httpx.Limits(
                 max_connections=self._max_connections, max_keepalive_connections=self._max_connections
             ),
@@ -367,24 +384,46 @@ class Connection:
         return f"{server} is expected there; start it with: {command}"
 
     def _retrying(self, attempt: Callable[[], _Result]) -> _Result:
+        try:
+            return attempt()
+        except EndpointError as error:
+            failed = [error]
+
+        # from here on it is tenacity's business, which begins with the failure that was just met
+        def again() -> _Result:
+            if failed:
+                raise failed.pop()
+            return attempt()
+
         import tenacity
 
-        policy = RetryPolicy(self.retries, self.backoff, self.address.base)
-        retrying: Any = tenacity.Retrying(**policy.options())
-        result: _Result = retrying(attempt)
+        retrying: Any = tenacity.Retrying(**self._policy().options())
+        result: _Result = retrying(again)
         return result
 
     async def _aretrying(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
+        try:
+            return await attempt()
+        except EndpointError as error:
+            failed = [error]
+
+        async def again() -> _Result:
+            if failed:
+                raise failed.pop()
+            return await attempt()
+
         import tenacity
 
-        policy = RetryPolicy(self.retries, self.backoff, self.address.base)
-        retrying: Any = tenacity.AsyncRetrying(**policy.options())
-        result: _Result = await retrying(attempt)
+        retrying: Any = tenacity.AsyncRetrying(**self._policy().options())
+        result: _Result = await retrying(again)
         return result
+
+    def _policy(self) -> RetryPolicy:
+        return RetryPolicy(self.retries, self.backoff, self.address.base)
 
 
 class Lines:
-    """The lines of an answer."""
+    """The lines of an answer that are not empty."""
 
     def __init__(self, connection: Connection, response: httpx.Response) -> None:
         self._response = response
@@ -397,7 +436,7 @@ class Lines:
         splitter = LineSplitter(connection.timeout)
         with connection.translated():
             for chunk in response.iter_bytes():
-                yield from splitter.feed(chunk)
+                yield from filter(None, splitter.feed(chunk))
         yield from splitter.rest()
 
     def finish(self) -> None:
@@ -428,7 +467,7 @@ class AsyncLines:
         splitter = LineSplitter(connection.timeout)
         with connection.translated():
             async for chunk in response.aiter_bytes():
-                for line in splitter.feed(chunk):
+                for line in filter(None, splitter.feed(chunk)):
                     yield line
         for line in splitter.rest():
             yield line
@@ -439,6 +478,14 @@ class AsyncLines:
             with contextlib.suppress(EndpointError):
                 async for _ in self._lines:
                     pass
+
+
+@lru_cache(maxsize=64)
+def _url(text: str) -> httpx.URL:
+    """An address taken apart, which costs httpx more than the rest of a request."""
+    import httpx
+
+    return httpx.URL(text)
 
 
 def _ends_itself(response: httpx.Response) -> bool:
@@ -471,6 +518,14 @@ def _no_answer() -> tuple[type[Exception], ...]:
     import httpx
 
     return EndpointError, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL
+
+
+def _is_silence(error: Exception) -> bool:
+    """Whether somebody is there who does not answer, or is not getting done with loading."""
+    import httpx
+
+    reason = error.reason if isinstance(error, EndpointError) else ""
+    return isinstance(error, httpx.TimeoutException) or reason in ("timeout", "loading")
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

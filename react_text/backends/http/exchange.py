@@ -8,31 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Protocol
 
 from react_text.backends.base import StreamItem
 from react_text.backends.http.connection import Connection
+from react_text.backends.http.endpoint_errors import ErrorBody, salvaged
+from react_text.backends.http.reply_text import ReplyText
 from react_text.errors import EndpointError
 
 
 class Reader(Protocol):
-    """Reads one answer line by line.
+    """Reads one answer line by line into its `text`."""
 
-    `started` once anything of it was handed on, `done` once nothing more needs to be read, `complete` where that is
-    because the answer came to its own end.
-    """
+    text: ReplyText
 
-    @property
-    def started(self) -> bool: ...
+    def feed(self, line: str) -> Sequence[StreamItem]: ...
 
-    @property
-    def done(self) -> bool: ...
-
-    @property
-    def complete(self) -> bool: ...
-
-    def feed(self, line: str) -> Iterator[StreamItem]: ...
+    def salvage(self, text: str) -> Sequence[StreamItem]:
+        """A Reply of the text that a server wrote into its complaint about it."""
+        ...
 
 
 class Exchange(Protocol):
@@ -55,12 +50,15 @@ class Exchange(Protocol):
         """The next form of the request; begins a new reader."""
         ...
 
-    def ended(self) -> Iterator[StreamItem]:
-        """What an answer that ended gives: the Reply, or nothing, and the exchange stays open."""
+    def ended(self) -> Sequence[StreamItem]:
+        """What an answer that ended gives: the Reply, or nothing, and the exchange stays open.
+
+        Raises EndpointError for one that is incomplete.
+        """
         ...
 
-    def failed(self, error: EndpointError) -> Iterator[StreamItem]:
-        """The same for one that failed; raises where nothing can be done."""
+    def failed(self, error: EndpointError) -> Sequence[StreamItem] | None:
+        """The same for one that failed; None where nothing can be done."""
         ...
 
 
@@ -72,19 +70,19 @@ def drive(connection: Connection, exchange: Exchange) -> Iterator[StreamItem]:
         try:
             with connection.post(exchange.url, exchange.body(), deadline) as lines:
                 answering = True
+                feed, text = exchange.reader.feed, exchange.reader.text
                 for line in lines:
-                    yield from exchange.reader.feed(line)
-                    if exchange.reader.done:
+                    yield from feed(line)
+                    if text.done:
                         break
-                if exchange.reader.complete:
+                if text.complete:
                     lines.finish()
+            yield from exchange.ended()
         except EndpointError as error:
             if answering and _is_worth_another(error, exchange) and (pause := next(pauses, None)) is not None:
                 time.sleep(pause)
                 continue
-            yield from exchange.failed(error)
-        else:
-            yield from exchange.ended()
+            yield from _after(error, exchange)
 
 
 async def adrive(connection: Connection, exchange: Exchange) -> AsyncIterator[StreamItem]:
@@ -95,21 +93,21 @@ async def adrive(connection: Connection, exchange: Exchange) -> AsyncIterator[St
         try:
             async with connection.apost(exchange.url, exchange.body(), deadline) as lines:
                 answering = True
+                feed, text = exchange.reader.feed, exchange.reader.text
                 async for line in lines:
-                    for item in exchange.reader.feed(line):
+                    for item in feed(line):
                         yield item
-                    if exchange.reader.done:
+                    if text.done:
                         break
-                if exchange.reader.complete:
+                if text.complete:
                     await lines.finish()
+            for item in exchange.ended():
+                yield item
         except EndpointError as error:
             if answering and _is_worth_another(error, exchange) and (pause := next(pauses, None)) is not None:
                 await asyncio.sleep(pause)
                 continue
-            for item in exchange.failed(error):
-                yield item
-        else:
-            for item in exchange.ended():
+            for item in _after(error, exchange):
                 yield item
 
 
@@ -118,4 +116,17 @@ def _deadline(exchange: Exchange) -> float | None:
 
 
 def _is_worth_another(error: EndpointError, exchange: Exchange) -> bool:
-    return error.retryable and not exchange.reader.started
+    return error.retryable and not exchange.reader.text.started
+
+
+def _after(error: EndpointError, exchange: Exchange) -> Sequence[StreamItem]:
+    """What can still be made of an answer that failed; raises the error where that is nothing."""
+    said = salvaged(error.body) if isinstance(error.body, ErrorBody) else None
+    if said is not None:
+        exchange.open = False
+        return exchange.reader.salvage(said)
+    items = exchange.failed(error)
+    if items is None:
+        error.partial = exchange.reader.text.text
+        raise error
+    return items

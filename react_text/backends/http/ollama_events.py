@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from react_text.backends.base import FinishReason, Reply, Request, StreamItem
@@ -19,7 +19,6 @@ class OllamaReader:
 
     def __init__(self, request: Request, error: Callable[[int | None, ErrorBody], BackendError]) -> None:
         self.text = ReplyText(request, continued=False)
-        self.done = False
         self._error = error
         self._content: list[str] = []
         self._thinking: list[str] = []
@@ -27,54 +26,42 @@ class OllamaReader:
         self._last: Mapping[str, Any] = {}
         self._events = 0
 
-    @property
-    def started(self) -> bool:
-        """Whether anything was handed on."""
-        return self.text.tokens > 0
-
-    @property
-    def complete(self) -> bool:
-        """Whether the answer came to its own end."""
-        return self.done and self.text.ended is None
-
-    def feed(self, line: str) -> Iterator[StreamItem]:
-        """Take one line, without its line break."""
-        if not line.strip():
-            return
+    def feed(self, line: str) -> Sequence[StreamItem]:
+        """Take one line that is not empty, without its line break."""
         try:
             event = json.loads(line)
         except (ValueError, RecursionError):
             event = None
-        if not isinstance(event, Mapping):
+        if not isinstance(event, dict):
             said = read_body(line).message[:120]
             raise EndpointError(f"The endpoint's answer is not Ollama's: {said!r}.", reason="malformed")
         if any("error" in key for key in event):
             raise self._error(None, read_error(event))
         self._events += 1
         sent = event.get("message")
-        message = sent if isinstance(sent, Mapping) else {}
+        message = sent if isinstance(sent, dict) else {}
         thinking, calls, content = (message.get(name) for name in ("thinking", "tool_calls", "content"))
         if isinstance(thinking, str) and thinking:
             self._thinking.append(thinking)
         if isinstance(calls, list):
             self._calls += calls
+        items: Sequence[StreamItem] = ()
         if isinstance(content, str) and content:
             self._content.append(content)
-            yield from self.text.add(content)
+            items = self.text.add(content)
         elif thinking or calls:
-            yield from self.text.add("")
+            items = self.text.add("")
         if event.get("done"):
             self._last = event
-            self.done = True
-        elif self.text.ended:
-            self.done = True
+        self.text.done = bool(self._last or self.text.ended)
+        return items
 
-    def end(self) -> Iterator[StreamItem]:
+    def end(self) -> Sequence[StreamItem]:
         """The rest of the text and the Reply. Raises EndpointError where the answer is incomplete."""
         if not self.text.ended and not self._last:
             what = "ended before the reply was complete" if self._events else "was empty"
             raise EndpointError(f"The endpoint's stream {what}.", reason="disconnected", retryable=True)
-        yield from self.text.flush()
+        rest = self.text.flush()
         message: Message = {
             "role": "assistant",
             "content": self.text.text if self.text.ended else "".join(self._content),
@@ -85,24 +72,23 @@ class OllamaReader:
             message["tool_calls"] = self._calls
         choice = to_choice({"message": message, "done_reason": self._last.get("done_reason")})
         server_said: FinishReason = "length" if self._last.get("done_reason") == "length" else "stop"
-        finish = self.text.ended or server_said
-        yield Reply(self.text.text, finish, self._counted(), choice["message"])
+        return [*rest, Reply(self.text.text, self.text.ended or server_said, self._counted(), choice["message"])]
 
-    def salvage(self, text: str) -> Iterator[StreamItem]:
+    def salvage(self, text: str) -> list[StreamItem]:
         """A Reply of the text that the server wrote into its complaint about it."""
-        if not self.started:
-            yield from self.text.add(text)
-            yield from self.text.flush()
-        yield Reply(text, "stop", self._counted(), {"role": "assistant", "content": text})
+        return self.text.salvage(text, {"role": "assistant", "content": text})
 
     def _counted(self) -> Usage:
-        measured = self.text.usage()
+        """What the server counted, which it tells at the end only; else what was counted here."""
         last = self._last
         if not isinstance(last.get("eval_count"), int):
-            return measured
+            return self.text.usage()
+        prompt, prompt_ns, ns = (
+            last.get(name) for name in ("prompt_eval_count", "prompt_eval_duration", "eval_duration")
+        )
         return Usage(
-            evaluated=int(last.get("prompt_eval_count") or 0),
+            evaluated=prompt if isinstance(prompt, int) else 0,
             generated=last["eval_count"],
-            prompt_seconds=float(last.get("prompt_eval_duration") or 0) / 1e9,
-            generate_seconds=float(last.get("eval_duration") or 0) / 1e9,
+            prompt_seconds=prompt_ns / 1e9 if isinstance(prompt_ns, int) else 0.0,
+            generate_seconds=ns / 1e9 if isinstance(ns, int) else 0.0,
         )

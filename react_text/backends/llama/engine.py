@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from react_text.backends.llama.batch import Batch
 from react_text.backends.llama.gguf import check_gguf, load_failure
 from react_text.backends.llama.threads import (
     decode_threads,
@@ -120,8 +121,9 @@ class _Handles:
 class Engine:
     """One loaded model with one context. Not thread-safe: its owner takes turns.
 
-    `cached` are the tokens whose keys and values the context holds, from position 0 on. Dropping the last reference
-    frees the model as `close` does.
+    `cached` are the tokens whose keys and values the context holds, from position 0 on. `can_drop` says whether the
+    last of them can be dropped without evaluating the others again. Dropping the last reference frees the model as
+    `close` does.
     """
 
     def __init__(
@@ -148,6 +150,7 @@ class Engine:
             self.metadata = self._read_metadata()
             self.vocabulary = Vocabulary(self._lib, self._handles.vocabulary)
             self._refuse_unfit(path)
+            self.can_drop = not self._is_recurrent()
             trained = int(self._lib.llama_model_n_ctx_train(self._handles.model()))
             self.context_length = n_ctx or min(trained or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
             if trained and self.context_length > trained:
@@ -194,6 +197,10 @@ class Engine:
         if not (causal and writes and not diffusion and self.vocabulary.size):
             raise ModelFileError(f"{path} is no model that writes text ({architecture}); choose a chat or base model.")
 
+    def _is_recurrent(self) -> bool:
+        checks = ("llama_model_is_recurrent", "llama_model_is_hybrid")
+        return any(getattr(self._lib, name, lambda _model: False)(self._handles.model()) for name in checks)
+
     def _open_context(self) -> None:
         needed, memory = self._cache_bytes(), _physical_memory()
         hint = "Use a smaller n_ctx (--n-ctx)."
@@ -213,6 +220,7 @@ class Engine:
         if not context:
             raise BackendError(f"llama.cpp could not open a context of {self.context_length} tokens.", hint=hint)
         self._handles.set_context(context)
+        self._batch = Batch(self._lib, params.n_batch)
 
     def _cache_bytes(self) -> int:
         """Memory of the KV cache at 16 bits a value, an upper estimate where layers differ."""
@@ -262,17 +270,17 @@ class Engine:
         del self.cached[count:]
         return count
 
-    def evaluate(self, tokens: Sequence[int]) -> None:
-        """Append at most PROMPT_CHUNK tokens to the context; afterwards `logits` speaks of the last one."""
+    def evaluate(self, tokens: Sequence[int], *, outputs: int = 1) -> None:
+        """Append at most PROMPT_CHUNK tokens to the context; afterwards `logits` speaks of the last `outputs`."""
         context = self._handles.context()
-        if not 0 < len(tokens) <= PROMPT_CHUNK:
+        if not 0 < outputs <= len(tokens) <= PROMPT_CHUNK:
             raise BackendError(f"{len(tokens)} tokens cannot be evaluated at once, wanted 1 to {PROMPT_CHUNK}.")
         if len(self.cached) + len(tokens) > self.context_length:
             raise BackendError("The context is full.", hint="Use a larger n_ctx (--n-ctx).")
         if min(tokens) < 0 or max(tokens) >= self.vocabulary.size:
             raise BackendError(f"A token is outside the vocabulary of {self.vocabulary.size}.")
-        ids = (self._lib.llama_token * len(tokens))(*tokens)
-        status = self._lib.llama_decode(context, self._lib.llama_batch_get_one(ids, len(tokens)))
+        batch = self._batch.fill(tokens, start=len(self.cached), sequence=0, outputs=outputs)
+        status = self._lib.llama_decode(context, batch)
         if status != 0:
             self.keep(0)
             raise BackendError(f"llama.cpp could not evaluate the tokens (status {status}).", retryable=True)
@@ -280,12 +288,15 @@ class Engine:
         if _interrupts:
             raise _interrupts.pop()
 
-    def logits(self) -> npt.NDArray[np.float32]:
-        """Scores of the whole vocabulary for the next token: a view that the next `evaluate` overwrites."""
+    def logits(self, back: int = 0) -> npt.NDArray[np.float32]:
+        """Scores of the whole vocabulary for what follows the last token, or the one `back` before it.
+
+        It is a view that the next `evaluate` overwrites.
+        """
         import numpy as np
 
         context = self._handles.context()
-        pointer = self._lib.llama_get_logits_ith(context, -1) if self.cached else None
+        pointer = self._lib.llama_get_logits_ith(context, -1 - back) if self.cached else None
         if not pointer:
             raise BackendError("The model gave no scores for the next token.")
         return np.ctypeslib.as_array(pointer, shape=(self.vocabulary.size,))

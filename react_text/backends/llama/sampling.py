@@ -52,6 +52,10 @@ class Sampler:
             self._recent.append(token)
         return token
 
+    def note(self, token: int) -> None:
+        """Count a token as part of the reply that was not drawn."""
+        self._recent.append(token)
+
     def _penalised(self, scores: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         import numpy as np
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 1_000_000
 """Characters of one text that is handed to the tokeniser."""
 
-_USER_DEFINED = 1 << 3
+_USER_DEFINED = 1 << 4
 _MARKER = re.compile(rb"[<\[]\S*[>\]]")
 
 
@@ -83,22 +83,53 @@ class Vocabulary:
         return buffer.raw[:size]
 
     @cached_property
+    def pieces(self) -> list[bytes]:
+        """The bytes of every token."""
+        vocab, read, buffer = self._handle(), self._lib.llama_token_to_piece, ctypes.create_string_buffer(512)
+        sizes = ((token, read(vocab, token, buffer, len(buffer), 0, True)) for token in range(self.size))
+        return [ctypes.string_at(buffer, size) if size >= 0 else self.piece(token) for token, size in sizes]
+
+    @cached_property
+    def longest_piece(self) -> int:
+        """Bytes of the longest token."""
+        return max(map(len, self.pieces), default=0)
+
+    @cached_property
+    def first_of(self) -> npt.NDArray[np.int16]:
+        """The first byte of every token, -1 where a token stands for nothing."""
+        import numpy as np
+
+        return np.fromiter((piece[0] if piece else -1 for piece in self.pieces), np.int16)
+
+    @cached_property
     def first_bytes(self) -> npt.NDArray[np.int32]:
         """Tokens that between them can begin every text: for each byte the token that is this byte alone, or, where
         the vocabulary has none, all tokens that begin with it."""
         import numpy as np
 
-        vocab, read, buffer = self._handle(), self._lib.llama_token_to_piece, ctypes.create_string_buffer(512)
-        alone: dict[bytes, int] = {}
-        beginning: dict[bytes, list[int]] = {}
-        for token in range(self.size):
-            size = read(vocab, token, buffer, len(buffer), 0, True)
-            if size == 1:
-                alone[buffer[0]] = token
-            elif size > 1:
-                beginning.setdefault(buffer[0], []).append(token)
-        rest = [token for byte, tokens in beginning.items() if byte not in alone for token in tokens]
+        alone = self.single_bytes
+        rest = [
+            token
+            for token, piece in enumerate(self.pieces)
+            if piece and piece[0] not in alone and token not in self._never
+        ]
         return np.fromiter((*alone.values(), *rest), np.int32)
+
+    @cached_property
+    def single_bytes(self) -> dict[int, int]:
+        """For each byte that is a token by itself, one such token."""
+        return {
+            piece[0]: token for token, piece in enumerate(self.pieces) if len(piece) == 1 and token not in self._never
+        }
+
+    @cached_property
+    def sorted_pieces(self) -> tuple[list[bytes], npt.NDArray[np.int32]]:
+        """The bytes of all tokens that may stand in a text, in order, and the tokens in the same order."""
+        import numpy as np
+
+        pieces = self.pieces
+        order = sorted((token for token in range(self.size) if token not in self._never), key=pieces.__getitem__)
+        return [pieces[token] for token in order], np.fromiter(order, np.int32)
 
     @cached_property
     def control_array(self) -> npt.NDArray[np.int32]:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import pickle
 import socket
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standin import StandIn, Wire, chat, events, not_found
 
+from react_text import Agent
 from react_text.backends.base import Delta, Reply, Request
 from react_text.backends.http import connection
 from react_text.backends.http.address import ApiKey, read_address
@@ -109,7 +111,7 @@ def test_a_key_shows_itself_nowhere(standin: Start, store: CapabilityStore, capl
     with backend, pytest.raises(EndpointError) as caught:
         reply(backend)
     error = caught.value
-    shown = [repr(backend), repr(backend._connection), repr(backend.address), str(error), repr(error.__dict__)]
+    shown = [repr(backend), repr(backend._endpoint.connection), repr(backend.address), str(error), repr(error.__dict__)]
     shown += traceback.format_exception(error)
     shown += [record.getMessage() for record in caplog.records]
     shown += [path.read_text() for path in store.folder.rglob("*.json")]
@@ -220,7 +222,8 @@ def test_one_client_serves_many_threads(standin: Start, store: CapabilityStore) 
 
     with client(server.url, store, max_connections=4) as backend, ThreadPoolExecutor(16) as pool:
         assert all(pool.map(ask, range(64)))
-    assert server.most_open <= 4
+    assert server.most_at_once <= 4
+    assert server.connections < 32, "64 requests shared connections"
     assert len([one for one in server.received if one.path == "/v1/models"]) == 1
 
 
@@ -277,6 +280,67 @@ def test_a_silent_server_is_given_up_after_the_timeout(standin: Start, store: Ca
         reply(backend)
     assert server.left.wait(5)
     assert len(server.posted) == 1
+
+
+def test_a_server_that_never_answers_is_waited_for_once_in_the_life_of_a_backend(
+    standin: Start, store: CapabilityStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "LONGEST_SILENCE", 0.2)
+    server = standin(lambda wire: wire.until_client_leaves())
+
+    def tool() -> str:
+        """A tool."""
+        return ""
+
+    with client(server.url, store, timeout=30.0) as backend:
+        for _ in range(2):
+            Agent(backend, [tool])
+        assert [one.path for one in server.received] == ["/v1/models"]
+
+        async def ask() -> None:
+            assert (await backend.acapabilities()).server == "unknown"
+
+        asyncio.run(ask())
+    assert len(server.received) == 1
+
+
+def test_a_page_that_hangs_ends_the_questions_and_what_was_found_out_before_counts(
+    standin: Start, store: CapabilityStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "LONGEST_SILENCE", 0.2)
+
+    def answer(wire: Wire) -> None:
+        if wire.received.path == "/v1/models":
+            wire.json(200, {"data": [{"id": "m", "owned_by": "sglang", "max_model_len": 4096}]})
+        else:
+            wire.until_client_leaves()
+
+    server = standin(answer)
+    with client(server.url, store) as backend:
+        assert (backend.capabilities.server, backend.context_length) == ("sglang", 4096)
+    assert [one.path for one in server.received] == ["/v1/models", "/model_info"]
+
+
+def test_a_server_that_is_not_there_yet_is_asked_again_at_the_next_use(store: CapabilityStore) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        backend = client(f"http://127.0.0.1:{port}", store)
+        assert backend.context_length is None
+        taken.listen()
+        threading.Thread(target=_props, args=(taken,), daemon=True).start()
+        with backend:
+            assert backend.context_length == 512
+
+
+def _props(listener: socket.socket) -> None:
+    """Answers everything with a list of one model of vLLM's."""
+    body = b'{"data": [{"id": "m", "owned_by": "vllm", "max_model_len": 512}]}'
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    accepted, _ = listener.accept()
+    with accepted:
+        while accepted.recv(65536):
+            accepted.sendall(head + body)
 
 
 def test_signs_of_life_alone_do_not_keep_a_request_alive(standin: Start, store: CapabilityStore) -> None:

@@ -1,0 +1,125 @@
+"""How a backend is asked with some tools: its modes with their openings and grammars, and what it knows of tool calls.
+
+The agent and the chat-completions faces set themselves up with these. It asks a backend what it can do, and generates
+nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from react_text.backends.base import Backend
+from react_text.backends.gbnf import check_grammar
+from react_text.backends.llama_cpp import LlamaCpp
+from react_text.capabilities import Support
+from react_text.data import load_grammar_skeleton
+from react_text.errors import GrammarError
+from react_text.models import resolve_model
+from react_text.modes import AskingMode, StructuredMode, TextMode
+from react_text.protocol.dialect import Dialect
+from react_text.protocol.examples import examples_of
+from react_text.protocol.grammar import Wanted as GrammarWanted
+from react_text.protocol.grammar import text_grammar
+from react_text.protocol.native_grammar import native_grammar
+from react_text.protocol.render import Entry, opening, structured_opening, to_text
+from react_text.switch import Mode, Wanted
+from react_text.tools import Tool
+
+_log = logging.getLogger("react_text")
+
+EXAMPLES_SHARE = 0.4
+"""The share of the context that the opening may take before worked examples are left out."""
+
+
+def as_backend(model: Backend | str) -> Backend:
+    """A backend as it is; a GGUF path or the word of a packaged model as a backend in process."""
+    return LlamaCpp(resolve_model(model)) if isinstance(model, str) else model
+
+
+def asking_modes(
+    backend: Backend, dialect: Dialect, tools: tuple[Tool, ...], instructions: str = ""
+) -> dict[Mode, AskingMode]:
+    """The ways to ask this backend with these tools. `instructions` is the caller's own text for the system turn."""
+    made = grammar_of(backend, dialect, tools)
+    return {
+        "text": TextMode(
+            dialect, tools, fitted_opening(backend, dialect, tools, instructions), {"any": made} if made else {}
+        ),
+        "structured": _structured(backend, tools, instructions),
+    }
+
+
+def _structured(backend: Backend, tools: tuple[Tool, ...], instructions: str) -> StructuredMode:
+    """Structured mode; in process with worked examples, and grammars where the model's call format is known."""
+    find_out = getattr(backend, "call_format", None)
+    if find_out is None or tool_support(backend, "auto") != "yes" or not tools:
+        return StructuredMode(tools, structured_opening(tools, instructions), pairs_by_position(backend))
+    offered = [tool.to_dict() for tool in tools]
+    entries = structured_opening(tools, instructions, None)
+    for count in range(len(examples_of(tools)), -1, -1):
+        entries = structured_opening(tools, instructions, count)
+        if _leaves_room(backend, backend.count_tokens([entry.message for entry in entries], tools=offered)):
+            break
+    grammars: dict[str, str] = {}
+    family = find_out()
+    if family is not None:
+        wanted: tuple[GrammarWanted, ...] = ("any", "answer")
+        made = {one: native_grammar(family, tools, one).gbnf for one in wanted}
+        grammars = {one: gbnf for one, gbnf in made.items() if _usable(gbnf)}
+    return StructuredMode(tools, entries, pairs_by_position(backend), grammars, calls_as_text=family == "bare")
+
+
+def tool_support(backend: Backend, mode: Wanted) -> Support:
+    """What the backend knows of real tool calls; asked only where it decides."""
+    find_out = getattr(backend, "tool_support", None)
+    support: Support = find_out() if find_out is not None and mode == "auto" else "unknown"
+    return support
+
+
+def pairs_by_position(backend: Backend) -> bool:
+    """Whether a probe saw this model take results by their place instead of by their id."""
+    capabilities = getattr(backend, "capabilities", None)
+    probed = capabilities.get("probe") if capabilities is not None else None
+    return isinstance(probed, Mapping) and probed.get("pairing", {}).get("structured") == "position"
+
+
+def learn_text(backend: Backend, reason: str) -> None:
+    """Let the backend remember a move to text for good, so that the next run starts there."""
+    learn = getattr(backend, "learn", None)
+    if learn is not None:
+        learn("tools", "no", reason)
+
+
+def fitted_opening(backend: Backend, dialect: Dialect, tools: tuple[Tool, ...], instructions: str) -> list[Entry]:
+    """The longest opening that leaves room for the conversation."""
+    entries: list[Entry] = []
+    for count in range(len(examples_of(tools)), -1, -1):
+        entries = opening(dialect, tools, instructions, count)
+        if _leaves_room(backend, backend.count_tokens(to_text(entries, dialect))):
+            break
+    return entries
+
+
+def _leaves_room(backend: Backend, tokens: int | None) -> bool:
+    context = backend.context_length
+    return tokens is None or context is None or tokens <= EXAMPLES_SHARE * context
+
+
+def grammar_of(
+    backend: Backend, dialect: Dialect, tools: tuple[Tool, ...], wanted: GrammarWanted = "any"
+) -> str | None:
+    """The grammar of one reply, or None where the backend, the dialect or the tools allow none."""
+    if not backend.supports_grammar or dialect.grammar is None:
+        return None
+    made = text_grammar(load_grammar_skeleton(dialect.grammar), dialect, tools, wanted).gbnf
+    return made if _usable(made) else None
+
+
+def _usable(grammar: str) -> bool:
+    try:
+        check_grammar(grammar)
+    except GrammarError as error:
+        _log.warning("No grammar for these tools, replies are only read and checked: %s", error)
+        return False
+    return True

@@ -1,0 +1,329 @@
+"""What the counts of a comparison say: rates with their intervals, paired differences, and the sentences of the report.
+
+Takes tallies and returns values and sentences; knows nothing of files, HTML or Markdown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+
+from react_text.compare.report_data import Measured, View
+from react_text.compare.stats import mcnemar, wilson
+from react_text.compare.tally import Tally
+
+SPOKEN = {"text": "free text", "text+grammar": "text under a grammar", "structured": "structured calls"}
+"""The arms in a sentence."""
+
+MOST_CELLS_IN_ALL_PAIRS = 6
+"""Up to so many arms of a model each is compared with each; beyond, each with the best one."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """`k` of `n`, with the ends of its Wilson 95 % interval."""
+
+    k: int
+    n: int
+    low: float
+    high: float
+
+    @property
+    def share(self) -> float:
+        """`k / n`, 0.0 where there is nothing to count."""
+        return self.k / self.n if self.n else 0.0
+
+    def __str__(self) -> str:
+        if not self.n:
+            return "not counted (n = 0)"
+        return f"{percent(self.share, self.n)} ({span(self.low, self.high, self.n)}), {self.k:,} of {self.n:,}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model, arm and dialect, with its rates; `label` names the arm, and the dialect where there are several.
+
+    Seconds are medians and ninth deciles of a run, `tokens` the mean of those generated in a run.
+    """
+
+    label: str
+    tally: Tally
+    strict: Rate
+    repaired: Rate
+    failed: Rate
+    right_tool: Rate
+    right_arguments: Rate
+    solved: Rate
+    declined: Rate
+    unreadable: Rate
+    called: Rate
+    tokens: float
+    tokens_after: float
+    seconds: tuple[float, float]
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.tally.model
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two arms of a model on the same tasks and seeds.
+
+    `gained` were solved by the second only, `lost` by the first only; `difference` is second minus first with a 95 %
+    interval (Newcombe 1998, method 10), `p` the exact two-sided McNemar probability.
+    """
+
+    model: str
+    first: str
+    second: str
+    n: int
+    both: int
+    gained: int
+    lost: int
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+@cache
+def rate(k: int, n: int) -> Rate:
+    """A rate with its interval; 0 to 1 where there is nothing to count."""
+    low, high = wilson(k, n) if n else (0.0, 1.0)
+    return Rate(k, n, low, high)
+
+
+def rows(view: View) -> list[Row]:
+    """The rates of a view, one row for each tally."""
+    return [_row(tally, label(tally, view)) for tally in view.tallies]
+
+
+def label(tally: Tally, view: View) -> str:
+    """An arm's name, with its dialect where the view has several for that arm."""
+    dialects = {other.dialect for other in view.tallies if other.arm == tally.arm}
+    return f"{tally.arm} · {tally.dialect}" if len(dialects) > 1 and tally.dialect else tally.arm
+
+
+def _row(tally: Tally, name: str) -> Row:
+    import numpy
+
+    idle = sum(tally.idle.values())
+    generated = sum(tally.tokens)
+    seconds = numpy.frombuffer(tally.seconds, dtype=numpy.float32)
+    median, tenth = (float(value) for value in numpy.quantile(seconds, (0.5, 0.9)))
+    return Row(
+        name,
+        tally,
+        strict=rate(tally.read["strict"], tally.n),
+        repaired=rate(tally.read["repaired"], tally.n),
+        failed=rate(tally.read["failed"], tally.n),
+        right_tool=rate(tally.yes["right_tool"], tally.known["right_tool"]),
+        right_arguments=rate(tally.yes["right_arguments"], tally.known["right_arguments"]),
+        solved=rate(sum(tally.solved), tally.n),
+        declined=rate(tally.idle["declined"], idle),
+        unreadable=rate(tally.idle["unreadable"], idle),
+        called=rate(tally.idle["called"], idle),
+        tokens=generated / tally.n,
+        tokens_after=tally.tokens_after / generated if generated else 0.0,
+        seconds=(median, tenth),
+    )
+
+
+def best(rows: Sequence[Row]) -> Row:
+    """The row that solved most; of equals the one that was read more often, then the one with fewer tokens."""
+    return max(rows, key=lambda row: (row.solved.share, -row.failed.share, -row.tokens))
+
+
+def paired(view: View) -> list[Paired]:
+    """The arms of each model compared two by two on the tasks and seeds that both have."""
+    found = []
+    for model in view.models:
+        tallies = view.of(model)
+        if len(tallies) <= MOST_CELLS_IN_ALL_PAIRS:
+            couples = list(combinations(tallies, 2))
+        else:
+            top = max(tallies, key=lambda tally: sum(tally.solved) / tally.n)
+            couples = [(tally, top) for tally in tallies if tally is not top]
+        found += [pair for pair in (compare(first, second, view) for first, second in couples) if pair.n]
+    return found
+
+
+def compare(first: Tally, second: Tally, view: View) -> Paired:
+    """Two tallies on the tasks and seeds that both have."""
+    import numpy
+
+    ours, theirs = (numpy.frombuffer(tally.pairs, dtype=numpy.uint64) for tally in (first, second))
+    _, left, right = numpy.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
+    a = numpy.frombuffer(first.solved, dtype=numpy.uint8)[left].astype(bool)
+    b = numpy.frombuffer(second.solved, dtype=numpy.uint8)[right].astype(bool)
+    n, both, gained, lost = len(a), int((a & b).sum()), int((~a & b).sum()), int((a & ~b).sum())
+    difference, low, high = paired_interval(both, gained, lost, n) if n else (0.0, -1.0, 1.0)
+    names = label(first, view), label(second, view)
+    return Paired(first.model, *names, n, both, gained, lost, difference, low, high, mcnemar(gained, lost))
+
+
+def paired_interval(both: int, gained: int, lost: int, n: int) -> tuple[float, float, float]:
+    """The paired difference of two rates and its 95 % interval, from Wilson intervals (Newcombe 1998, method 10)."""
+    neither = n - both - gained - lost
+    k_new, k_old = both + gained, both + lost
+    new, old = k_new / n, k_old / n
+    (low_new, high_new), (low_old, high_old) = wilson(k_new, n), wilson(k_old, n)
+    margins = k_new * (n - k_new) * k_old * (n - k_old)
+    product = float(both * neither - gained * lost)
+    if product > 0:
+        product = max(product - n / 2, 0)
+    phi = product / margins**0.5 if margins else 0.0
+    below, above = new - low_new, high_new - new
+    under, over = old - low_old, high_old - old
+    low = (below**2 - 2 * phi * below * over + over**2) ** 0.5
+    high = (above**2 - 2 * phi * above * under + under**2) ** 0.5
+    return new - old, new - old - low, new - old + high
+
+
+def percent(share: float, n: int = 0) -> str:
+    """A share in words: whole percent, with one decimal where 1,000 or more were counted."""
+    return f"{100 * share:.1f} %" if n >= 1000 else f"{100 * share:.0f} %"
+
+
+def span(low: float, high: float, n: int = 0) -> str:
+    """An interval of shares in words."""
+    digits = 1 if n >= 1000 else 0
+    return f"{100 * low:.{digits}f}–{100 * high:.{digits}f} %"
+
+
+def points(pair: Paired) -> str:
+    """A paired difference in words."""
+    return f"{signed(pair.difference)} points ({signed(pair.low)} to {signed(pair.high)})"
+
+
+def signed(share: float) -> str:
+    """A difference of shares in points, with a true minus sign."""
+    return f"{100 * share:+.1f}".replace("-", "−")
+
+
+def p_value(p: float) -> str:
+    """A probability in words."""
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
+
+
+def headline(view: View) -> str:
+    """The one sentence: what the best arm of the best model solved, and what its furthest other arm did."""
+    found = rows(view)
+    top = best(found)
+    sentence = f"{top.model} solved {percent(top.solved.share, top.solved.n)} of its tasks with {spoken(top)}"
+    others = [row for row in found if row.model == top.model and row is not top]
+    others = [row for row in others if row.tally.arm != top.tally.arm] or others
+    if not others:
+        return f"{sentence}."
+    rival = max(others, key=lambda row: abs(top.solved.share - row.solved.share))
+    if rival.solved.share == top.solved.share:
+        return f"{sentence}, and as many with {spoken(rival)}."
+    return f"{sentence}, and {percent(rival.solved.share, rival.solved.n)} with {spoken(rival)}."
+
+
+def spoken(row: Row) -> str:
+    """An arm in a sentence."""
+    words = SPOKEN.get(row.tally.arm, row.tally.arm)
+    return words if row.label == row.tally.arm else f"{words} (dialect {row.tally.dialect})"
+
+
+def summary(view: View) -> list[str]:
+    """Under the headline: for each model, the best first, its best arm with the interval, and what could be read."""
+    found = rows(view)
+    tops = [best([row for row in found if row.model == model]) for model in view.models]
+    tops.sort(key=lambda row: -row.solved.share)
+    return [_about(top, [row for row in found if row.model == top.model]) for top in tops]
+
+
+def _about(top: Row, own: Sequence[Row]) -> str:
+    solved = top.solved
+    sentence = (
+        f"{top.model} did best with {spoken(top)}: {solved.k:,} of {solved.n:,} runs solved "
+        f"({percent(solved.share, solved.n)}, 95 % interval {span(solved.low, solved.high, solved.n)})."
+    )
+    for free in [row for row in own if row.tally.arm == "text"][:1]:
+        n, failed = free.failed.n, free.failed
+        sentence += (
+            f" Asked for {spoken(free)}, {percent(free.strict.share, n)} of its first replies kept to the format, "
+            f"{percent(free.repaired.share, n)} were read after repair, and {percent(failed.share, n)} "
+            f"({span(failed.low, failed.high, n)}, n {n:,}) could not be read."
+        )
+    return sentence
+
+
+def auto_check(view: View) -> list[str]:
+    """For each model with an `auto` arm: whether it did as well as the better of the others, and if not, why."""
+    sentences = []
+    for model in view.models:
+        own = [row for row in rows(view) if row.model == model]
+        others = [row for row in own if row.tally.arm != "auto"]
+        for row in own:
+            if row.tally.arm == "auto" and others:
+                sentences.append(_auto_sentence(model, row, best(others), view))
+    return sentences
+
+
+def _auto_sentence(model: str, auto: Row, rival: Row, view: View) -> str:
+    pair = compare(rival.tally, auto.tally, view)
+    figures = f"{auto.solved.k:,} of {auto.solved.n:,} against {rival.solved.k:,} of {rival.solved.n:,}"
+    if auto.solved.share >= rival.solved.share:
+        return f"{model}: {auto.label} did at least as well as the best other arm, {rival.label} ({figures})."
+    modes = " and ".join(f"{count:,} in {name} mode" for name, count in sorted(auto.tally.modes.items()))
+    verdict = "within chance" if pair.p >= 0.05 else "more than chance"
+    return (
+        f"{model}: {auto.label} did worse than {rival.label} ({figures}; {points(pair)}, exact McNemar "
+        f"p {_equals(pair.p)}, {verdict}). It asked for {auto.tally.replies:,} replies, {modes}, and changed its "
+        f"mode in {auto.tally.changed_mode:,} runs; {auto.failed.k:,} of its runs could not be read, "
+        f"{rival.failed.k:,} of the other's."
+    )
+
+
+def _equals(p: float) -> str:
+    return p_value(p) if p < 0.0001 else f"= {p_value(p)}"
+
+
+def shown_sentence(measured: Measured) -> str:
+    """How many of which outputs the browser holds."""
+    names = {
+        "failed": "that could not be read",
+        "wrong": "read but not solved",
+        "repaired": "solved after repair",
+        "strict": "solved to the letter",
+    }
+    parts = [
+        f"{'all ' if some == every else ''}{some:,}{'' if some == every else f' of {every:,}'} {names[name]}"
+        for name, (some, every) in measured.shown.items()
+        if every
+    ]
+    whole = all(some == every for some, every in measured.shown.values())
+    if whole:
+        return f"Every output is here: {', '.join(parts)}."
+    return f"A bounded sample, the unreadable ones first: {', '.join(parts)}. All are in records.jsonl."
+
+
+def reading_notes(measured: Measured) -> list[str]:
+    """How the figures are to be read."""
+    found = measured.all.tallies
+    notes = [
+        "n counts runs: one task with one seed. Intervals are Wilson 95 % intervals.",
+        "To the letter, after repair and could not be read are said of the first reply of a run; repairs and faults "
+        "are counted over all replies.",
+    ]
+    if any(len(tally.seeds) > 1 for tally in found):
+        notes.append(
+            "Tasks were run with several seeds. Runs of one task resemble each other, so intervals and p are "
+            "somewhat too sure."
+        )
+    if any(tally.arm == "structured" for tally in found):
+        notes.append("In the structured arm a JSON call found in the content counts as an answer read by repair.")
+    if any(tally.idle for tally in found):
+        notes.append(
+            "On tasks that need no call, declining in words and writing what cannot be read are counted apart."
+        )
+    if len(found) > len(measured.all.models):
+        notes.append("p are exact two-sided McNemar probabilities, each for itself: of many some are small by chance.")
+    return notes

@@ -1,0 +1,177 @@
+"""What is counted of the records of one model, arm, dialect and task set, and how such counts are joined.
+
+Counts only: no files, no rates, no words.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+READINGS = ("strict", "repaired", "failed")
+"""How the first reply of a run was read: to the letter, after repair, or not at all."""
+
+Result = tuple[str, str, Any, Any, Any, Any, Any, Any, str, bool]
+"""Of a record: reading, category, right tool, right arguments, solved, declined, unreadable, needs a call, stop reason,
+and whether the mode changed."""
+
+
+@dataclass
+class Gathering:
+    """Records as they come in: how often each result and each kind of reply was seen.
+
+    The arrays have one entry for each record: `pairs` is a digest of source, task and seed, by which arms are compared.
+    `suite` is the task set as it is shown, `source` where its tasks come from, whatever the split.
+    """
+
+    model: str
+    arm: str
+    dialect: str
+    suite: str
+    source: str = ""
+    results: Counter[Result] = field(default_factory=Counter)
+    replies: Counter[tuple[tuple[str, ...], str | None, bool, str]] = field(default_factory=Counter)
+    seeds: set[int] = field(default_factory=set)
+    tokens_after: int = 0
+    prompt_tokens: int = 0
+    pairs: array[int] = field(default_factory=lambda: array("Q"))
+    solved: array[int] = field(default_factory=lambda: array("B"))
+    tokens: array[int] = field(default_factory=lambda: array("I"))
+    seconds: array[float] = field(default_factory=lambda: array("f"))
+
+    def __post_init__(self) -> None:
+        self._salt = digest(f"{self.model}|{self.arm}|{self.dialect}")
+
+    def key(self, record: Any) -> int:
+        """64 bits that stand for model, arm, dialect, source, task and seed."""
+        return digest(f"{self.source}|{record.task}|{record.seed}") ^ self._salt
+
+    def add(self, record: Any, key: int) -> None:
+        """Count one record (see `record_shape`) with its key."""
+        outcome = record.outcome
+        self.results[
+            outcome.read,
+            record.category or "other",
+            outcome.right_tool,
+            outcome.right_arguments,
+            outcome.solved,
+            outcome.declined,
+            outcome.unreadable,
+            record.needs_call,
+            record.stop_reason or "unknown",
+            bool(record.mode_changes),
+        ] += 1
+        for step in record.steps:
+            self.replies[tuple(step.repairs), step.fault, step.strict, step.mode or "text"] += 1
+        self.seeds.add(record.seed or 0)
+        self.pairs.append(key ^ self._salt)
+        self.solved.append(outcome.solved is True)
+        self.tokens.append(int(_finite(record.tokens)))
+        self.seconds.append(_finite(record.seconds))
+        self.tokens_after += int(_finite(record.tokens_after))
+        self.prompt_tokens += int(_finite(record.prompt_tokens))
+
+    def tally(self) -> Tally:
+        """What was counted, by what a report asks for."""
+        tally = Tally(
+            self.model,
+            self.arm,
+            self.dialect,
+            self.suite,
+            frozenset(self.seeds),
+            self.tokens_after,
+            self.prompt_tokens,
+            self.pairs,
+            self.solved,
+            self.tokens,
+            self.seconds,
+        )
+        for (read, category, tool, arguments, solved, *rest), count in self.results.items():
+            declined, unreadable, needs_call, stop, changed = rest
+            tally.read[read] += count
+            for measure, value in (("right_tool", tool), ("right_arguments", arguments)):
+                tally.known[measure] += count if value is not None else 0
+                tally.yes[measure] += count if value else 0
+            tally.tried[category] += count
+            tally.done[category] += count if solved else 0
+            if needs_call is False:
+                tally.idle["unreadable" if unreadable else "declined" if declined else "called"] += count
+            tally.stops[stop] += count
+            tally.changed_mode += count if changed else 0
+        for (repairs, fault, strict, mode), count in self.replies.items():
+            tally.replies += count
+            tally.strict_replies += count if strict else 0
+            for repair in set(repairs):
+                tally.repairs[repair] += count
+            if fault:
+                tally.faults[fault] += count
+            tally.modes[mode] += count
+        return tally
+
+
+@dataclass
+class Tally:
+    """Counts over records. `known` are those that a measure applies to, `yes` those for which it is true.
+
+    `repairs`, `faults` and `modes` count replies (a repair once for each reply that took it); `tried` and `done` count
+    records and solved records by category; `idle` says what was made of tasks that need no call.
+    """
+
+    model: str
+    arm: str
+    dialect: str
+    suite: str
+    seeds: frozenset[int]
+    tokens_after: int
+    prompt_tokens: int
+    pairs: array[int]
+    solved: array[int]
+    tokens: array[int]
+    seconds: array[float]
+    replies: int = 0
+    strict_replies: int = 0
+    changed_mode: int = 0
+    read: Counter[str] = field(default_factory=Counter)
+    known: Counter[str] = field(default_factory=Counter)
+    yes: Counter[str] = field(default_factory=Counter)
+    repairs: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    modes: Counter[str] = field(default_factory=Counter)
+    stops: Counter[str] = field(default_factory=Counter)
+    idle: Counter[str] = field(default_factory=Counter)
+    tried: Counter[str] = field(default_factory=Counter)
+    done: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def n(self) -> int:
+        """The number of records."""
+        return len(self.pairs)
+
+
+def _finite(value: float | None) -> float:
+    """An amount, 0.0 where it is missing or no amount at all."""
+    return value if value and 0 < value < 2**32 else 0.0
+
+
+def digest(text: str) -> int:
+    """64 bits that stand for a text."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+
+
+def joined(parts: Iterable[Gathering], suite: str) -> Gathering:
+    """One gathering over several of the same model, arm and dialect."""
+    found = list(parts)
+    total = Gathering(found[0].model, found[0].arm, found[0].dialect, suite)
+    for part in found:
+        total.results.update(part.results)
+        total.replies.update(part.replies)
+        total.seeds |= part.seeds
+        total.tokens_after += part.tokens_after
+        total.prompt_tokens += part.prompt_tokens
+        for name in ("pairs", "solved", "tokens", "seconds"):
+            getattr(total, name).extend(getattr(part, name))
+    return total

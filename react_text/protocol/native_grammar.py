@@ -1,0 +1,170 @@
+"""Tools and a model family in, a grammar of one whole reply in that family's own call format out. Pure.
+
+A reply is an answer, which is text that cannot be taken for a call, or calls whose arguments are held to exactly the
+called tool's schema. Some formats are announced by a control token that an engine may never let a grammar produce;
+those also have the bare form, which readers take for the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from react_text.errors import GrammarError
+from react_text.protocol.expressions import (
+    EMPTY,
+    Expression,
+    Rule,
+    choice,
+    gbnf,
+    json_text,
+    optional,
+    repeat,
+    sequence,
+)
+from react_text.protocol.free_text import text_without
+from react_text.protocol.grammar import MAX_CALLS
+from react_text.protocol.schema_rules import Grammar, Rules, Wanted
+from react_text.tools import Tool
+
+_OBJECT = '{"name": "%name%", "arguments": %arguments%}'
+_PARAMETERS = '{"name": "%name%", "parameters": %arguments%}'
+_FENCE = "```json\n"
+_OPENINGS = ("{", " ``` {", " ```json", " [ {")
+"""What no answer may open with where a bare call could stand: a JSON object, in a code block or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeFormat:
+    """How one family writes calls: `opens`, then `call` once or several times with `between`, then `closes`.
+
+    `%name%` and `%arguments%` stand for the tool's name and its arguments as JSON. `mark` begins every call and may not
+    occur in an answer. `bare` is a call without marks that is also taken, after the opening of a code block too.
+    `between` is None for a family that readers understand one call of.
+    """
+
+    mark: str
+    call: str
+    opens: str = ""
+    closes: str = ""
+    between: str | None = None
+    bare: str = ""
+
+    def around(self, name: str) -> tuple[str, str]:
+        """What a call of the tool `name` has before and after its arguments."""
+        before, after = self.call.split("%arguments%")
+        return before.replace("%name%", json_text(name)[1:-1] if '"%name%"' in before else name), after
+
+
+FORMATS: dict[str, NativeFormat] = {
+    "hermes": NativeFormat("<tool_call>", f"<tool_call>\n{_OBJECT}\n</tool_call>", between="\n", bare=_OBJECT),
+    "bare": NativeFormat("", "", bare=_OBJECT),
+    "llama3": NativeFormat("", "", bare=_PARAMETERS),
+    "llama_python_tag": NativeFormat(
+        "<|python_tag|>", _PARAMETERS, opens="<|python_tag|>", between="; ", bare=_PARAMETERS
+    ),
+    "mistral": NativeFormat("[TOOL_CALLS]", "[TOOL_CALLS]%name%[ARGS]%arguments%", between="", bare=_OBJECT),
+    "mistral_list": NativeFormat(
+        "[TOOL_CALLS]", _OBJECT, opens="[TOOL_CALLS] [", between=", ", closes="]", bare=_OBJECT
+    ),
+    "nemotron": NativeFormat("<TOOLCALL>", _OBJECT, opens="<TOOLCALL>[", between=", ", closes="]</TOOLCALL>"),
+    "function_call_tag": NativeFormat(
+        "<function_call>", f"<function_call>{_OBJECT}</function_call>", between="\n", bare=_OBJECT
+    ),
+    "function_tag": NativeFormat("<function=", "<function=%name%>%arguments%</function>", between="\n"),
+    "deepseek": NativeFormat(
+        "<｜tool▁call",
+        "<｜tool▁call▁begin｜>function<｜tool▁sep｜>%name%\n```json\n%arguments%\n```<｜tool▁call▁end｜>",
+        opens="<｜tool▁calls▁begin｜>",
+        between="\n",
+        closes="<｜tool▁calls▁end｜>",
+    ),
+    "phi4": NativeFormat("functools", _OBJECT, opens="functools[", between=", ", closes="]"),
+    "granite": NativeFormat("<|tool_call|>", _OBJECT, opens="<|tool_call|>[", between=", ", closes="]", bare=_OBJECT),
+    "cohere": NativeFormat(
+        "<|START_ACTION|>",
+        '{"tool_call_id": "0", "tool_name": "%name%", "parameters": %arguments%}',
+        opens="<|START_ACTION|>[\n    ",
+        closes="\n]<|END_ACTION|>",
+    ),
+    "internlm": NativeFormat(
+        "<|action_start|>", f"<|action_start|><|plugin|>\n{_PARAMETERS}<|action_end|>", bare=_PARAMETERS
+    ),
+    "apertus": NativeFormat(
+        "<|tools_prefix|>",
+        '{"%name%": %arguments%}',
+        opens="<|tools_prefix|>[",
+        between=", ",
+        closes="]<|tools_suffix|>",
+    ),
+    "doubao": NativeFormat(
+        "<|FunctionCallBegin|>",
+        _PARAMETERS,
+        opens="<|FunctionCallBegin|>[",
+        between=", ",
+        closes="]<|FunctionCallEnd|>",
+        bare=_PARAMETERS,
+    ),
+    "lmstudio": NativeFormat(
+        "[TOOL_REQUEST]", f"[TOOL_REQUEST]{_OBJECT}[END_TOOL_REQUEST]", between="\n", bare=_OBJECT
+    ),
+    "functionary": NativeFormat(">>>", ">>>%name%\n%arguments%", between="\n"),
+    "qwen_agent": NativeFormat("✿FUNCTION✿", "✿FUNCTION✿: %name%\n✿ARGS✿: %arguments%"),
+}
+"""By family, in the names of `parsing.families`; `bare` and `llama3` are calls without any marks."""
+
+
+def format_of(family: str) -> NativeFormat:
+    """How a family writes calls. Raises GrammarError for one that is not in FORMATS."""
+    if family not in FORMATS:
+        raise GrammarError(f"There is no native grammar for {family!r}; the families are: {', '.join(FORMATS)}.")
+    return FORMATS[family]
+
+
+def native_grammar(family: str, tools: Sequence[Tool], wanted: Wanted = "any", *, parallel: bool = False) -> Grammar:
+    """The grammar of a whole reply in the call format of `family`.
+
+    "any" is an answer or calls, "call" calls alone, "answer" an answer alone; without tools only an answer is possible.
+    One call, or with `parallel` up to eight where the family can write several. Raises GrammarError for a family that
+    is not in FORMATS.
+    """
+    form = format_of(family)
+    if not tools:
+        wanted = "answer"
+    rules = Rules()
+    made: dict[str, Expression] = {}
+    ways: list[Expression] = []
+    if wanted != "answer":
+        arguments = [(tool, rules.arguments(tool)) for tool in tools]
+        if form.call:
+            made["calls"] = _calls(form, arguments, parallel=parallel)
+            ways.append(Rule("calls"))
+        if form.bare:
+            bare = NativeFormat("", form.bare, between="\n" if parallel else None)
+            made["bare"] = sequence(optional(sequence(_FENCE)), _calls(bare, arguments, parallel=parallel))
+            ways.append(Rule("bare"))
+    if wanted != "call":
+        marks = [form.mark] if form.mark else []
+        marks += [_bare_mark(form.bare)] if form.bare else []
+        either = form.bare and wanted == "any"
+        if form.call and wanted == "any":
+            made["end"] = choice([Rule("calls"), EMPTY])
+        ending = Rule("end") if "end" in made else EMPTY
+        made |= text_without("answer", marks, _OPENINGS if either else (), ending)
+        ways.append(Rule("answer"))
+    lines = [f"{name} ::= {gbnf(body)}" for name, body in ({"root": choice(ways)} | made).items()]
+    return Grammar("\n".join([*lines, *rules.lines(made.values())]) + "\n", rules.loosened)
+
+
+def _bare_mark(call: str) -> str:
+    """How a call without marks begins, with a space wherever white space may stand."""
+    return call.partition("%")[0].replace("{", "{ ").removesuffix(': "')
+
+
+def _calls(form: NativeFormat, arguments: Sequence[tuple[Tool, Expression]], *, parallel: bool) -> Expression:
+    """One call, or with `parallel` up to MAX_CALLS, with what stands around and between them."""
+    around = ((form.around(tool.name), rule) for tool, rule in arguments)
+    one: Expression = choice(sequence(before, rule, after) for (before, after), rule in around)
+    if parallel and form.between is not None:
+        one = sequence(one, repeat(sequence(form.between, one), 0, MAX_CALLS - 1))
+    return sequence(form.opens, one, form.closes)

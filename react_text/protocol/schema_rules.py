@@ -1,0 +1,390 @@
+"""JSON Schema in, grammar rules out: for each tool's arguments exactly what its schema says. Pure.
+
+What a grammar (or this package) cannot say falls back to the nearest looser rule and is named in `loosened`. Members
+come in the schema's order. Everything is bounded: digits, strings, items, names of members, depth.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+from react_text.protocol.expressions import (
+    EMPTY,
+    NOTHING,
+    Choice,
+    Expression,
+    Repeat,
+    Rule,
+    Sequence,
+    choice,
+    finite,
+    gbnf,
+    json_text,
+    needed,
+    repeat,
+    separated,
+    sequence,
+    used,
+)
+from react_text.protocol.free_text import key_other_than
+from react_text.protocol.scalar_rules import TERMINALS, number, string
+from react_text.protocol.schema_ways import ways_of
+from react_text.schema.shape import standard
+from react_text.tools import Tool
+
+Wanted: TypeAlias = Literal["any", "call", "answer"]
+
+MAX_ITEMS = 32
+"""Items of an array whose schema names no limit."""
+MAX_KEYS = 8
+"""Members of an object that no schema declares."""
+_LONGEST_ARRAY = 1000
+_DEEPEST = 24
+_MOST_RULES = 4000
+_MOST_COUNTED = 400
+_NOTES = frozenset(
+    (
+        *("description", "title", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"),
+        *("$comment", "$schema", "$defs", "definitions"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """A GBNF text, and the schema keywords that it could not express, as `tool.argument: keyword`."""
+
+    gbnf: str
+    loosened: tuple[str, ...] = ()
+
+
+@dataclass
+class Rules:
+    """The rules made so far, by name, and what could not be said, as (place, keyword)."""
+
+    made: dict[str, Expression] = field(default_factory=dict)
+    unsaid: dict[tuple[str, str], None] = field(default_factory=dict)
+    _known: dict[Any, tuple[str, list[tuple[str, str]] | None]] = field(default_factory=dict)
+    _in_place: list[Any] = field(default_factory=list)
+    _roots: list[Any] = field(default_factory=list)
+    _depth: int = 0
+    _recursive: bool = False
+
+    @property
+    def loosened(self) -> tuple[str, ...]:
+        """What could not be said, as `tool.argument: keyword`."""
+        return tuple(f"{where}: {keyword}" for where, keyword in self.unsaid)
+
+    def lines(self, start: Iterable[Expression]) -> list[str]:
+        """The rules that the expressions of `start` need, as lines of GBNF."""
+        every = {**self.made, **TERMINALS}
+        names = [name for one in start for name in used(one)]
+        return [f"{name} ::= {gbnf(every[name])}" for name in needed(names, every)]
+
+    def rule(self, where: str, body: Expression) -> Rule:
+        """A rule of its own for an expression, named after what it is for."""
+        name = self._free_name(where)
+        self.made[name] = body
+        return Rule(name)
+
+    def arguments(self, tool: Tool) -> Expression:
+        """The expression for the arguments of one tool."""
+        try:
+            schema = standard(tool.parameters) if isinstance(tool.parameters, Mapping) else {}
+            json.dumps(schema)
+        except (RecursionError, TypeError, ValueError):
+            self._loosen(tool.name, "nesting")
+            return Rule("object")
+        return self.whole({"type": "object", **schema}, tool.name, closed=True)
+
+    def whole(self, schema: Any, where: str, *, closed: bool = False) -> Expression:
+        """The expression for one JSON value that fits a whole schema.
+
+        `closed` allows an object without declared members no others either, as the arguments of a tool have it.
+        """
+        self._roots.append(schema)
+        self._recursive = False
+        body = self.value(schema, schema, where, closed=closed)
+        if self._recursive:
+            name = self.rule(where, body).name
+            ending = finite({**self.made, **TERMINALS})
+            self.made = {name: rule for name, rule in ending.items() if name not in TERMINALS}
+            body = NOTHING if name not in ending else body if isinstance(body, Rule) else Rule(name)
+        if body == NOTHING:
+            self._loosen(where, "no value fits")
+            return Rule("object") if closed else Rule("value")
+        return body
+
+    def value(self, schema: Any, root: Any, where: str, *, closed: bool = False) -> Expression:
+        """The expression for one JSON value that fits `schema`, a part of `root`."""
+        if schema is False:
+            return NOTHING
+        if not isinstance(schema, Mapping) or not schema:
+            return self._anything(where)
+        said = [key for key in schema if key not in _NOTES]
+        reference = schema.get("$ref")
+        if said == ["$ref"] and isinstance(reference, str):
+            key = (id(root), reference)
+            return self._once(key, reference.rpartition("/")[2], where, lambda: self._ways(schema, root, where, closed))
+        for keyword in ("anyOf", "oneOf"):
+            options = schema.get(keyword)
+            if said == [keyword] and isinstance(options, list | tuple) and options:
+                if keyword == "oneOf":
+                    ways_of(schema, root, partial(self._loosen, where))
+                return choice(self.value(option, root, where, closed=closed) for option in options)
+        return self._ways(schema, root, where, closed)
+
+    def _ways(self, schema: Mapping[str, Any], root: Any, where: str, closed: bool) -> Expression:
+        if self._depth > _DEEPEST or len(self.made) > _MOST_RULES:
+            self._loosen(where, "nesting")
+            return Rule("value")
+        self._depth += 1
+        try:
+            found = ways_of(schema, root, partial(self._loosen, where))
+            return choice(self._way(way, root, where, closed) for way in found)
+        finally:
+            self._depth -= 1
+
+    def _way(self, way: Mapping[str, Any], root: Any, where: str, closed: bool) -> Expression:
+        """The expression for a flat schema."""
+        if "enum" in way:
+            return _values(way, root)
+        loosen = partial(self._loosen, where)
+        match way.get("type"):
+            case "object":
+                return self._structure(way, root, where, closed, lambda: self._object(way, root, where, closed))
+            case "array":
+                return self._structure(way, root, where, closed, lambda: self._array(way, root, where))
+            case "string":
+                return string(way, loosen)
+            case "integer" | "number":
+                return number(way, loosen)
+            case "boolean" | "null" as kind:
+                return Rule(kind)
+            case _:
+                return self._anything(where)
+
+    def _anything(self, where: str) -> Expression:
+        """Any JSON value; its objects may name a member twice, which readers refuse."""
+        self._loosen(where, "type")
+        return Rule("value")
+
+    def _structure(
+        self, way: Mapping[str, Any], root: Any, where: str, closed: bool, build: Callable[[], Expression]
+    ) -> Expression:
+        """An object or array: what is inside it no longer stands in place of the schemas around it."""
+
+        def inside() -> Expression:
+            before, self._in_place = self._in_place, []
+            try:
+                return build()
+            finally:
+                self._in_place = before
+
+        return self._once((id(root), json.dumps(way), closed), where, where, inside)
+
+    def _once(self, key: Any, stem: str, where: str, build: Callable[[], Expression]) -> Expression:
+        """One rule for each schema, however often it is used, so that one which refers to itself ends.
+
+        What stands in its own place says nothing: of `a: a or b`, b is left.
+        """
+        if key in self._in_place:
+            return NOTHING
+        if key in self._known:
+            name, unsaid = self._known[key]
+            self._recursive |= unsaid is None
+            for place, keyword in unsaid or ():
+                self._loosen(where + place, keyword)
+            return Rule(name)
+        name = self._free_name(stem)
+        self.made[name] = NOTHING
+        self._known[key] = (name, None)
+        before, self.unsaid = self.unsaid, {}
+        self._in_place.append(key)
+        try:
+            self.made[name] = build()
+        finally:
+            self._in_place.pop()
+            inside, self.unsaid = self.unsaid, before
+            self.unsaid |= inside
+        self._known[key] = (name, [(place.removeprefix(where), keyword) for place, keyword in inside])
+        body = self.made[name]
+        if isinstance(body, Rule) or body == NOTHING or not any(True for _ in used(body)):
+            return body
+        return Rule(name)
+
+    def _array(self, way: Mapping[str, Any], root: Any, where: str) -> Expression:
+        for keyword in ("contains", "uniqueItems"):
+            if way.get(keyword) not in (None, False) and way.get("maxItems") != 1:
+                self._loosen(where, keyword)
+        first, others = _list(way, "prefixItems"), way.get("items")
+        if isinstance(others, list | tuple):
+            first, others = list(others), way.get("additionalItems")
+        least, most = _count(way, "minItems") or 0, _count(way, "maxItems")
+        if least > _LONGEST_ARRAY:
+            self._loosen(where, "minItems")
+            least = _LONGEST_ARRAY
+        most = max(least, MAX_ITEMS, len(first)) if most is None else min(most, _LONGEST_ARRAY)
+        if most < least:
+            return NOTHING
+        heads = [self.value(one, root, f"{where}[{index}]") for index, one in enumerate(first[:most])]
+        if first and others is None:
+            others = False
+        item = NOTHING if most <= len(first) else self._one_item(self.value(others, root, f"{where}[]"), where)
+        tail: Expression = EMPTY
+        for index in range(len(heads), -1, -1):
+            if index == len(heads):
+                low, high = max(0, least - index), most - index
+                tail = repeat(sequence(", ", item), low, high) if index else separated(item, low, high)
+            else:
+                taken = sequence(", " if index else "", heads[index], tail)
+                tail = taken if index < least else choice([taken, EMPTY])
+        return sequence("[", tail, "]")
+
+    def _one_item(self, item: Expression, where: str) -> Expression:
+        """An item that can be repeated: what repeats something itself becomes a rule."""
+        plain = isinstance(item, Rule) or item == NOTHING or not isinstance(item, Choice | Sequence | Repeat)
+        return item if plain else self.rule(f"{where} item", item)
+
+    def _object(self, way: Mapping[str, Any], root: Any, where: str, closed: bool) -> Expression:
+        """Declared members in the schema's order, optional ones skippable, then others where they are allowed."""
+        declared = dict(_mapping(way, "properties"))
+        required = [name for name in _list(way, "required") if isinstance(name, str)]
+        others = self._other_members(way, root, where, [*declared, *required], open_=not declared and not closed)
+        for name in required:
+            if name not in declared:
+                declared[name] = way.get("additionalProperties", {})
+        members: list[tuple[str, Expression, bool]] = []
+        for name, schema in declared.items():
+            value = self.value(schema, root, f"{where}.{name}")
+            if value == NOTHING and name in required:
+                return NOTHING
+            if value != NOTHING:
+                members.append((name, sequence(json_text(name) + ": ", value), name in required))
+        least, most = _count(way, "minProperties") or 0, _count(way, "maxProperties")
+        if (len(members) + 1) * max(least, most or 0) > _MOST_COUNTED:
+            self._loosen(where, "minProperties" if least else "maxProperties")
+            least, most = 0, None
+        chain = _Members(self, where, members, others, least, most)
+        return sequence("{", chain.rest(0, 0))
+
+    def _other_members(
+        self, way: Mapping[str, Any], root: Any, where: str, declared: list[str], *, open_: bool
+    ) -> Expression | None:
+        """A member that is not declared, or None where there may be none."""
+        pairs: list[Expression] = []
+        patterns = _mapping(way, "patternProperties")
+        if patterns:
+            self._loosen(where, "patternProperties")
+        key = sequence('"', key_other_than(declared), '": ')
+        for schema in patterns.values():
+            pairs.append(sequence(key, self.value(schema, root, f"{where}.*")))
+        extra = way.get("additionalProperties")
+        if not patterns and (extra is True or isinstance(extra, Mapping) or (extra is None and open_)):
+            names = way.get("propertyNames")
+            if isinstance(names, Mapping) and names:
+                self._loosen(where, "propertyNames")
+            pairs.append(sequence(key, self.value(extra, root, f"{where}.*") if extra not in (None, True) else _ANY))
+        if not pairs:
+            return None
+        self._loosen(where, "additionalProperties")
+        return self.rule(f"{where} other", choice(pairs))
+
+    def _loosen(self, where: str, keyword: str) -> None:
+        self.unsaid[where, keyword] = None
+
+    def _free_name(self, where: str) -> str:
+        stem = "of-" + (re.sub(r"[^a-zA-Z0-9]+", "-", where).strip("-")[:60] or "argument")
+        name, number = stem, 1
+        while name in self.made:
+            number += 1
+            name = f"{stem}-{number}"
+        return name
+
+
+_ANY = Rule("value")
+
+
+@dataclass
+class _Members:
+    """What may follow in an object, by the next declared member and how many members were written."""
+
+    rules: Rules
+    where: str
+    members: list[tuple[str, Expression, bool]]
+    others: Expression | None
+    least: int
+    most: int | None
+    done: dict[tuple[int, int], Expression] = field(default_factory=dict)
+
+    def rest(self, index: int, count: int) -> Expression:
+        """The object from member `index` on, its closing brace included; counts past what matters are the same."""
+        count = min(count, max(1, self.least, 0 if self.most is None else self.most + 1))
+        if (index, count) not in self.done:
+            self.done[index, count] = self._rest(index, count)
+        return self.done[index, count]
+
+    def _rest(self, index: int, count: int) -> Expression:
+        if self.most is not None and count > self.most:
+            return NOTHING
+        if index == len(self.members):
+            return self._end(count)
+        name, member, required = self.members[index]
+        taken = sequence(", " if count else "", member, self.rest(index + 1, count + 1))
+        if required:
+            return taken
+        body = choice([taken, self.rest(index + 1, count)])
+        shared = index > 0 and body != NOTHING
+        return self.rules.rule(f"{self.where} then {name}", body) if shared else body
+
+    def _end(self, count: int) -> Expression:
+        least = max(0, self.least - count)
+        if self.others is None:
+            return NOTHING if least else sequence("}")
+        most = max(MAX_KEYS, least) if self.most is None else self.most - count
+        if count:
+            return sequence(repeat(sequence(", ", self.others), least, most), "}")
+        return sequence(separated(self.others, least, most), "}")
+
+
+def _values(way: Mapping[str, Any], root: Any) -> Expression:
+    """The listed values that fit what stands beside the list."""
+    beside = {key: value for key, value in way.items() if key not in ("enum", *_NOTES)}
+    texts: list[str] = []
+    for value in way["enum"]:
+        try:
+            if not beside or _fits(value, beside, root):
+                texts.append(json_text(value))
+        except (TypeError, ValueError, RecursionError):
+            continue
+    return choice(texts)
+
+
+def _fits(value: Any, schema: Mapping[str, Any], root: Any) -> bool:
+    from react_text.schema.validator import usable, validator
+
+    definitions = {key: root[key] for key in ("$defs", "definitions") if isinstance(root, Mapping) and key in root}
+    sound = usable({**definitions, **schema})
+    return sound is None or bool(validator(sound).is_valid(value))
+
+
+def _mapping(schema: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = schema.get(key)
+    return {str(name): inner for name, inner in found.items()} if isinstance(found, Mapping) else {}
+
+
+def _list(schema: Mapping[str, Any], key: str) -> list[Any]:
+    found = schema.get(key)
+    return list(found) if isinstance(found, list | tuple) else []
+
+
+def _count(schema: Mapping[str, Any], key: str) -> int | None:
+    found = schema.get(key)
+    if isinstance(found, float) and found.is_integer():
+        found = int(found)
+    return found if type(found) is int and found >= 0 else None

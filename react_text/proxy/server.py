@@ -1,0 +1,64 @@
+"""Runs the app with uvicorn: on loopback unless told otherwise, and elsewhere only with an API key."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import sys
+
+from react_text.chat import FallbackChat
+from react_text.errors import ChatError, MissingExtra
+from react_text.proxy.app import Settings, make_app
+from react_text.proxy.log import LOGGER
+
+GRACE = 30
+"""Seconds that running requests are given when the server is told to stop."""
+
+
+def serve(chat: FallbackChat, *, host: str = "127.0.0.1", port: int = 8080, settings: Settings | None = None) -> None:
+    """Serve until SIGINT or SIGTERM; then running requests are finished, new ones refused.
+
+    Raises ChatError when the address is open to others and there is no API key, MissingExtra without the extra.
+    """
+    settings = settings or Settings()
+    check_open(host, settings.api_key)
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise MissingExtra("serve", "The server") from error
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    LOGGER.propagate = False
+    config = uvicorn.Config(
+        make_app(chat, settings),
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        timeout_graceful_shutdown=GRACE,
+        server_header=False,
+    )
+    uvicorn.Server(config).run()
+
+
+def check_open(host: str, api_key: str | None) -> None:
+    """Raise ChatError for an address that others can reach without a key."""
+    if not api_key and not is_loopback(host):
+        raise ChatError(
+            f"{host} can be reached from other machines: give an API key with --api-key or REACT_TEXT_API_KEY, "
+            "or bind to 127.0.0.1.",
+            param="api_key",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
