@@ -112,6 +112,7 @@ class Agent:
             context_length=self.backend.context_length,
             count_tokens=self.backend.count_tokens,
         )
+        self._latest = self.setup
 
     def run(self, question: str | None, history: Sequence[Message] = ()) -> Result:
         """Answer one question. Never raises for what a model, a tool or an endpoint does: see `Result.stop_reason`.
@@ -212,9 +213,9 @@ class Agent:
     def setup_for(self, question: str | None, history: Sequence[Message] = ()) -> Setup:
         """What a question is asked with: `setup`, with the tools chosen for this question where there are too many."""
         offered = self._offer.for_question(question or "", history)
-        if offered == self.setup.tools:
-            return self.setup
-        return replace(self.setup, tools=offered, modes=self._modes(self.setup.dialect, offered))
+        if offered != self._latest.tools:
+            self._latest = replace(self.setup, tools=offered, modes=self._modes(self.setup.dialect, offered))
+        return self._latest
 
     def _modes(self, dialect: Dialect, offered: tuple[Tool, ...]) -> dict[Mode, AskingMode]:
         told = "\n\n".join(text for text in (self._offer.note(offered), self.instructions) if text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from typing import Any
 
 from react_text.backends.base import Backend
 from react_text.backends.gbnf import check_grammar
@@ -20,7 +21,7 @@ from react_text.modes import AskingMode, StructuredMode, TextMode
 from react_text.protocol.dialect import Dialect
 from react_text.protocol.examples import examples_of
 from react_text.protocol.grammar import Wanted as GrammarWanted
-from react_text.protocol.grammar import text_grammar
+from react_text.protocol.grammar import text_grammar, value_grammar
 from react_text.protocol.native_grammar import native_grammar
 from react_text.protocol.render import Entry, opening, structured_opening, to_text
 from react_text.switch import Mode, Wanted
@@ -107,13 +108,34 @@ def _leaves_room(backend: Backend, tokens: int | None) -> bool:
 
 
 def grammar_of(
-    backend: Backend, dialect: Dialect, tools: tuple[Tool, ...], wanted: GrammarWanted = "any"
+    backend: Backend,
+    dialect: Dialect,
+    tools: tuple[Tool, ...],
+    wanted: GrammarWanted = "any",
+    *,
+    parallel: bool = False,
+    answer_schema: Any = None,
 ) -> str | None:
     """The grammar of one reply, or None where the backend, the dialect or the tools allow none."""
     if not backend.supports_grammar or dialect.grammar is None:
         return None
-    made = text_grammar(load_grammar_skeleton(dialect.grammar), dialect, tools, wanted).gbnf
+    skeleton = load_grammar_skeleton(dialect.grammar)
+    made = text_grammar(skeleton, dialect, tools, wanted, parallel=parallel, answer_schema=answer_schema).gbnf
     return made if _usable(made) else None
+
+
+def call_grammar_of(backend: Backend, tools: tuple[Tool, ...], wanted: GrammarWanted) -> str | None:
+    """The grammar of a reply in the model's own call format, or None where there is none or it is not known."""
+    find_out = getattr(backend, "call_format", None)
+    family = find_out() if find_out is not None and backend.supports_grammar else None
+    made = None if family is None else native_grammar(family, tools, wanted).gbnf
+    return made if made is not None and _usable(made) else None
+
+
+def value_grammar_of(backend: Backend, schema: Any) -> str | None:
+    """The grammar of a bare JSON value, or None where the backend takes none."""
+    made = value_grammar(schema).gbnf if backend.supports_grammar else None
+    return made if made is not None and _usable(made) else None
 
 
 def _usable(grammar: str) -> bool:

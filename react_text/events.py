@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal, TypeAlias
 
 from react_text.messages import Call, Fault, Message, Observation, Turn, Usage
@@ -148,10 +148,11 @@ def event_dict(event: Event) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Turn):
-        return asdict(value) | {"repairs": value.repairs}
+    if value is None or isinstance(value, str | int | float):
+        return value
     if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+        plain = {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+        return plain | {"repairs": list(value.repairs)} if isinstance(value, Turn) else plain
     if isinstance(value, tuple | list):
         return [_plain(one) for one in value]
     return value

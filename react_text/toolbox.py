@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import difflib
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,8 @@ _DOWN_ELSEWHERE = {
 _LONGEST_ERROR = 300
 _LONGEST_READ = 2000
 _MOST_PROBLEMS = 3
+_MOST_NAMES, _FEW_NAMES = 30, 10
+"""Tools that are all named to a model that asked for another one, and how many are where there are more."""
 
 
 class Closes(Protocol):
@@ -220,6 +223,9 @@ class Toolbox:
         near = schema.nearest(name, self._tools) if isinstance(name, str) else None
         names = [near, *(other for other in self._tools if other != near)] if near else list(self._tools)
         hint = f"; did you mean {near}?" if near else "."
+        if len(names) > _MOST_NAMES:
+            alike = difflib.get_close_matches(name if isinstance(name, str) else "", names, _FEW_NAMES, cutoff=0.0)
+            return f"There is no tool {said}{hint} Of {len(names)} tools, the nearest names are: {', '.join(alike)}."
         return f"There is no tool {said}{hint} The tools are: {', '.join(names)}."
 
     def _time(self, tool: Tool) -> float | None:

@@ -93,7 +93,7 @@ class TraceFile:
 
     def begin(self, agent: Agent, question: str | None) -> RunTrace:
         """Write the line that opens a run; its events follow through `RunTrace.write`."""
-        setup = agent.setup
+        setup = agent.setup_for(question)
         header: dict[str, Any] = {
             "event": "run_started",
             "trace": VERSION,

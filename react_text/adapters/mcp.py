@@ -114,15 +114,26 @@ def tools_of(
 
     A name that is in `taken`, or that two servers have, gets the server's name in front.
     """
-    every = [(server, tool) for server in servers for tool in server.tools]
-    source = f"the MCP {'server' if len(servers) == 1 else 'servers'} {', '.join(server.name for server in servers)}"
+    every = [(server, tool) for server in _told_apart(servers) for tool in server[1].tools]
+    source = f"the MCP {'server' if len(servers) == 1 else 'servers'} {', '.join(one.name for one in servers)}"
     wanted = chosen_names([tool.name for _, tool in every], allow, deny, source)
     counts = Counter([*taken, *(tool.name for _, tool in every if tool.name in wanted)])
     return [
-        tool if counts[tool.name] == 1 else replace(tool, name=tool_name(f"{server.name}_{tool.name}"))
-        for server, tool in every
+        tool if counts[tool.name] == 1 else replace(tool, name=tool_name(f"{label}_{tool.name}"))
+        for (label, _), tool in every
         if tool.name in wanted
     ]
+
+
+def _told_apart(servers: Sequence[MCPServer]) -> list[tuple[str, MCPServer]]:
+    """Each server with its name, from the second of a name on with a number."""
+    before: Counter[str] = Counter()
+    labelled = []
+    for server in servers:
+        before[server.name] += 1
+        number = before[server.name]
+        labelled.append((server.name if number == 1 else f"{server.name}_{number}", server))
+    return labelled
 
 
 def _shut(opened: contextlib.ExitStack) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -104,7 +105,7 @@ class _Caller:
             try:
                 if self._client is not None:
                     return self._answer(self._client, self._client.build_request(**request))
-                with httpx.Client(timeout=self._timeout) as client:
+                with httpx.Client(timeout=self._timeout, verify=_certificates()) as client:
                     return self._answer(client, client.build_request(**request))
             except httpx.TransportError as error:
                 raise ToolUnavailable(f"the API does not answer ({type(error).__name__})") from error
@@ -123,6 +124,14 @@ class _Caller:
             finally:
                 response.close()
         raise ToolFailed("The API sends the call on and on.")
+
+
+@cache
+def _certificates() -> Any:
+    """What servers are checked against; reading it for every call would cost more than the call."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def request_of(

@@ -1,4 +1,4 @@
-"""The in-process backend: a GGUF file on llama.cpp, one conversation at a time.
+"""The in-process backend: a GGUF file on llama.cpp, one reply at a time.
 
 Renders messages to tokens, reuses what the KV cache holds of them, samples and streams. The checks around the C
 library are in llama/engine.py, the choice of tokens in llama/sampling.py; nothing here knows tools, protocols or turns.
@@ -26,6 +26,8 @@ from react_text.backends.llama.forcing import Forcing
 from react_text.backends.llama.grammar import TokenGrammar
 from react_text.backends.llama.sampling import Sampler
 from react_text.backends.llama.scoring import log_probabilities
+from react_text.backends.llama.slots import common_prefix
+from react_text.backends.llama.turns import Turns
 from react_text.backends.stops import StopStrings
 from react_text.capabilities import PROBED_CALL, PROBED_MESSAGES, PROBED_TOOL, Capabilities, Support, template_findings
 from react_text.errors import BackendError, ContextOverflow, ToolsRefused
@@ -45,15 +47,17 @@ class LlamaCpp:
     the threads for decoding (default: one core fewer than there are, at least 1, at most 8) and `n_threads_batch` those
     for prompt evaluation (default: `n_threads` where given, else every processor). Waiting threads sleep unless
     OMP_WAIT_POLICY says otherwise: `active` is faster with many threads on a machine that does nothing else.
-    `n_gpu_layers` of -1 puts all layers on a GPU where llama.cpp was built for one. `seed` is used by requests that
+    `n_gpu_layers` of -1 puts all layers on a GPU where llama.cpp was built for one. `slots` conversations are kept in
+    the context at once, which they share: what two have in common is held once, and when the context is full the one
+    that waited longest is forgotten. `seed` is used by requests that
     bring none. `chat_template` replaces the file's own template, "" means raw completion; `template_options` are names
     it can read. `on_load` is called with the loaded fraction, 0 to 1, and may raise to stop loading.
 
     Replies are the same for the same sequence of requests, seeds given or temperature 0. A prompt that was partly
     cached is computed in other batches than a fresh one, which can tip a near tie; `reset` starts afresh.
 
-    Raises ModelFileError for a file that cannot be used, MissingExtra without llama-cpp-python. A second thread that
-    asks the same model waits; generating twice at once in one thread is a BackendError.
+    Raises ModelFileError for a file that cannot be used, MissingExtra without llama-cpp-python. Threads that
+    ask the same model wait their turn; generating twice at once in one thread is a BackendError.
     """
 
     supports_grammar = True
@@ -66,6 +70,7 @@ class LlamaCpp:
         n_threads: int | None = None,
         n_threads_batch: int | None = None,
         n_gpu_layers: int = 0,
+        slots: int = 4,
         seed: int | None = None,
         chat_template: str | None = None,
         template_options: Mapping[str, Any] | None = None,
@@ -79,6 +84,7 @@ class LlamaCpp:
             n_threads=n_threads,
             n_threads_batch=n_threads_batch,
             n_gpu_layers=n_gpu_layers,
+            slots=slots,
             on_load=on_load,
         )
         self._vocabulary = engine.vocabulary
@@ -92,7 +98,7 @@ class LlamaCpp:
         self.reevaluated = 0
         """Prompt tokens evaluated again although they were in the cache when their request came, since loading: what
         was lost because something in front of them had changed."""
-        self._busy = threading.Lock()
+        self._turns = Turns()
         self._owner: int | None = None
         self._replies: OrderedDict[int, list[tuple[int, ...]]] = OrderedDict()
         self._protected: frozenset[int] = frozenset()
@@ -195,7 +201,7 @@ class LlamaCpp:
 
     @property
     def cached_tokens(self) -> tuple[int, ...]:
-        """The tokens whose keys and values are in the cache, prompt and reply."""
+        """The tokens whose keys and values are in the cache for the latest conversation, prompt and reply."""
         return tuple(self._engine.cached)
 
     def stream(self, request: Request) -> Iterator[StreamItem]:
@@ -218,7 +224,7 @@ class LlamaCpp:
                 sampler = Sampler(sampling, seed & 0xFFFFFFFFFFFFFFFF, grammar)
                 sampled: list[int] = []
                 cleanup.callback(self._remember, opening, prompt[len(opening) :], sampled)
-                reused, seconds = yield from self._evaluate(prompt)
+                reused, seconds = yield from self._evaluate(prompt, len(opening))
                 usage = Usage(evaluated=len(prompt) - reused, reused=reused, prompt_seconds=seconds)
                 ends = self._vocabulary.end_ids | self._turn_openers
                 chosen = decode(self._engine, sampler, grammar, ends)
@@ -234,14 +240,15 @@ class LlamaCpp:
         the prompt there. Raises ContextOverflow where prompt and text do not fit the context.
         """
         with self._turn():
-            prompt = self.prompt_tokens(messages, reply_start, **rendering)
+            opening = self.prompt_tokens(messages, **rendering)
+            prompt = opening + self._reply_tokens(opening, reply_start)
             spelled = [self._tokens(text) for text in continuations]
             if not prompt:
                 raise BackendError("The request holds no text; give at least one message.")
             length = len(prompt) + max(map(len, spelled), default=0)
             if length > self._engine.context_length:
                 raise ContextOverflow(length, self._engine.context_length)
-            for _ in self._evaluate(prompt):
+            for _ in self._evaluate(prompt, len(opening)):
                 pass
             return log_probabilities(self._engine, spelled)
 
@@ -261,9 +268,9 @@ class LlamaCpp:
             worker.shutdown(wait=False)
 
     def reset(self) -> None:
-        """Forget the cached conversation and the remembered replies."""
+        """Forget the cached conversations and the remembered replies."""
         with self._turn():
-            self._engine.keep(0)
+            self._engine.slots.clear()
             self._replies.clear()
 
     def close(self) -> None:
@@ -279,16 +286,16 @@ class LlamaCpp:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        """The model for one caller; others wait."""
+        """The model for one caller; others wait, and come in the order in which they asked."""
         if self._owner == threading.get_ident():
             raise BackendError("This model is already generating in this thread.", hint="Finish or close that stream.")
-        self._busy.acquire()
+        self._turns.acquire()
         self._owner = threading.get_ident()
         try:
             yield
         finally:
             self._owner = None
-            self._busy.release()
+            self._turns.release()
 
     def _compile(self, source: str | None, options: Mapping[str, Any] | None) -> ChatTemplate | None:
         source = self._engine.chat_template() if source is None else source
@@ -354,11 +361,16 @@ class LlamaCpp:
         while len(self._replies) > REMEMBERED_REPLIES:
             self._replies.popitem(last=False)
 
-    def _evaluate(self, prompt: Sequence[int]) -> Generator[StreamItem, None, tuple[int, float]]:
-        """Bring the cache to hold exactly `prompt`; gives the number of reused tokens and the seconds it took."""
+    def _evaluate(
+        self, prompt: Sequence[int], given: int | None = None
+    ) -> Generator[StreamItem, None, tuple[int, float]]:
+        """Bring a slot of the cache to hold exactly `prompt`; gives the number of reused tokens and the seconds.
+
+        The first `given` tokens of the prompt (all, if not said) are the conversation, the others a begun reply.
+        """
         engine = self._engine
-        before = list(engine.cached)
-        shared = _common_prefix(before, prompt)
+        before = engine.slots.enter(prompt, len(prompt) if given is None else given)
+        shared = common_prefix(before, prompt)
         # the last token is evaluated in any case: its scores are what the first new token is drawn from
         reused = engine.keep(min(shared, len(prompt) - 1))
         self.reevaluated += shared - reused + _repeated(before[shared:], prompt[shared:])
@@ -408,14 +420,6 @@ class LlamaCpp:
                 yield Delta(rest, count)
         usage = replace(usage, generated=count, forced=forced, generate_seconds=seconds)
         yield Reply(request.reply_start + "".join(said), finish, usage)
-
-
-def _common_prefix(left: Sequence[int], right: Sequence[int]) -> int:
-    """How many tokens two sequences begin with in common."""
-    for index, (one, other) in enumerate(zip(left, right, strict=False)):
-        if one != other:
-            return index
-    return min(len(left), len(right))
 
 
 def _repeated(lost: Sequence[int], tokens: Sequence[int]) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -50,14 +51,25 @@ def read_messages(sent: Any) -> Iterator[Message]:
 
 
 def fingerprints(messages: Sequence[Message]) -> list[str]:
-    """For each message a digest of the conversation up to and with it."""
+    """For each message a digest of the conversation up to and with it.
+
+    Clients send calls back with their arguments written anew, and some without the content beside them.
+    """
     running, found = blake2b(digest_size=16), []
     for message in messages:
-        calls = [[call["id"], call["function"]] for call in message.get("tool_calls", ())]
-        part = [message["role"], message.get("content"), calls, message.get("tool_call_id")]
+        calls = [_same_call(call) for call in message.get("tool_calls", ())]
+        content = "" if calls else message.get("content")
+        part = [message["role"], content, calls, message.get("tool_call_id")]
         running.update(json.dumps(part, sort_keys=True).encode())
         found.append(running.hexdigest())
     return found
+
+
+def _same_call(call: Mapping[str, Any]) -> list[Any]:
+    arguments = call["function"]["arguments"]
+    with suppress(ValueError, RecursionError):
+        arguments = json.loads(arguments)
+    return [call["id"], call["function"]["name"], arguments]
 
 
 def _unanswered(ids: Sequence[str], where: str) -> ChatError:

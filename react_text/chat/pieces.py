@@ -1,7 +1,8 @@
 """What a client can be told while a reply is still being written, and will never have to be told otherwise. Pure.
 
-A thought and an answer go out as they are written, a call's name as soon as it is known, its arguments member by member
-as each is complete and fits the schema (under a grammar as written).
+A thought and an answer go out as they are written, a call's name as soon as it is certain, its arguments member by
+member as each is complete and fits the schema (under a grammar as written). An answer that has to be JSON goes out when
+it was found right.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from react_text.chat.turn import Announced, Ask, Outcome, new_call_id
 from react_text.messages import Call
 from react_text.parsing.stream import StreamEvent
 
-_LEAK = re.compile(r"\s*(?:[{\[<`]|\Z)")
+_LEAK = re.compile(r"[{\[<`]")
 _MARKUP = re.compile(r"<[\w|/｜]|\[TOOL")
 _LABELS = ("thought", "action", "question", "observation", "final")
 
@@ -58,11 +59,14 @@ class Pieces:
     def said(self, text: str) -> list[Piece]:
         """New text of a reply whose text is the content: a structured or a plain one."""
         self._held += text
-        if self._ask.kind == "structured" and not self.content and _LEAK.match(self._held):
-            return []  # may be a call that leaked into the content
-        if self._ask.kind == "plain" and self._ready.request.schema is not None and self._ask.request.grammar is None:
+        if self._ready.request.schema is not None:
             return []
-        return self._content(self._take_held())
+        if self._ask.kind == "plain":
+            return self._content(self._take_held())
+        mark = _LEAK.search(self._held)  # from there on it may be a call that leaked into the content
+        safe = self._held[: mark.start() if mark else None].rstrip()
+        self._held = self._held[len(safe) :]
+        return self._content(safe)
 
     def happened(self, event: StreamEvent, written: str) -> list[Piece]:
         """An event of a reply in the text protocol, of which `written` is there so far."""
@@ -94,7 +98,8 @@ class Pieces:
         pieces: list[Piece] = []
         if outcome.thought and outcome.thought.startswith(self.thought):
             pieces += self._piece("thought", outcome.thought[len(self.thought) :])
-        content = outcome.content or ""
+        # beside calls there is no content in a stream: some clients take the first text of one for the answer
+        content = "" if outcome.calls else outcome.content or ""
         if content.startswith(self.content):
             pieces += self._piece("content", content[len(self.content) :])
         if not content and outcome.content is not None and not outcome.calls:
@@ -166,13 +171,12 @@ class Pieces:
         return [] if name is None else self._announce(name)
 
     def _announce(self, name: str) -> list[Piece]:
-        pieces = self._content(self._reply_thought) if not self.calls else []
         tool = self._ready.offer.by_name[name]
         index = len(self.calls)
         self.calls.append(Announced(new_call_id(), name))
         copied = self._ready.copied(name)
         self._arguments = WrittenArguments(copied) if self._ask.grammar else SettledArguments(tool, copied)
-        return [*pieces, Piece("call", name, index, self.calls[-1].id)]
+        return [Piece("call", name, index, self.calls[-1].id)]
 
     def _open(self) -> bool:
         return not self._skipping and bool(self.calls) and self.calls[-1].call is None

@@ -5,14 +5,15 @@ Making them costs milliseconds and more, and clients send the same tools with ev
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from react_text.asking import asking_modes, grammar_of
+from react_text.asking import asking_modes, call_grammar_of, grammar_of, value_grammar_of
 from react_text.backends.base import Backend
 from react_text.chat.history import fingerprints
 from react_text.chat.request import ChatRequest, read_tools
@@ -25,10 +26,12 @@ from react_text.protocol.render import Entry
 from react_text.switch import Mode
 from react_text.tools import Example, Tool
 
-MOST_TOOL_SETS = 64
-MOST_OPENINGS = 256
-MOST_WRITTEN = 4096
-LONGEST_WRITTEN = 20_000
+MOST_TOOL_SETS = 32
+MOST_OPENINGS = 64
+MOST_GRAMMARS = 32
+MOST_WRITTEN = 2048
+LONGEST_WRITTEN = 8000
+"""In characters; a longer turn is rendered anew from the message that the client sends back."""
 
 _Value = TypeVar("_Value")
 
@@ -65,12 +68,40 @@ class Offer:
     tools: tuple[Tool, ...]
     made: dict[Hashable, str | None] = field(default_factory=dict)
 
-    def grammar(self, wanted: Wanted, allowed: frozenset[str]) -> str | None:
-        """The grammar of a reply that may call the allowed tools."""
-        key = (wanted, allowed)
+    def grammar(
+        self, wanted: Wanted, allowed: frozenset[str], *, parallel: bool = False, schema: Any = None
+    ) -> str | None:
+        """The grammar of a reply that may call the allowed tools; an answer in it fits `schema`."""
+        return self._kept(
+            ("text", wanted, allowed, parallel, _key(schema)),
+            lambda: grammar_of(
+                self.backend,
+                self.dialect,
+                self._chosen(allowed),
+                wanted,
+                parallel=parallel,
+                answer_schema=_object_schema(schema),
+            ),
+        )
+
+    def call_grammar(self, wanted: Wanted, allowed: frozenset[str]) -> str | None:
+        """The same in the model's own call format."""
+        return self._kept(
+            ("native", wanted, allowed), lambda: call_grammar_of(self.backend, self._chosen(allowed), wanted)
+        )
+
+    def value_grammar(self, schema: Any) -> str | None:
+        """The grammar of a bare JSON value that fits `schema`."""
+        return self._kept(("value", _key(schema)), lambda: value_grammar_of(self.backend, _object_schema(schema)))
+
+    def _chosen(self, allowed: frozenset[str]) -> tuple[Tool, ...]:
+        return tuple(tool for tool in self.tools if tool.name in allowed)
+
+    def _kept(self, key: Hashable, make: Callable[[], str | None]) -> str | None:
         if key not in self.made:
-            chosen = tuple(tool for tool in self.tools if tool.name in allowed)
-            self.made[key] = grammar_of(self.backend, self.dialect, chosen, wanted)
+            if len(self.made) >= MOST_GRAMMARS:
+                self.made.clear()
+            self.made[key] = make()
         return self.made[key]
 
     @cached_property
@@ -123,7 +154,7 @@ class Readier:
         self._dialect = dialect
         self._offers: Recent[Offer] = Recent(MOST_TOOL_SETS)
         self._modes: Recent[Mapping[Mode, AskingMode]] = Recent(MOST_OPENINGS)
-        self._written: Recent[str] = Recent(MOST_WRITTEN)
+        self._written: Recent[tuple[str, str]] = Recent(MOST_WRITTEN)
         self._none = Offer(backend, dialect, ())
 
     def tools(self, key: str, sent: Any) -> tuple[Tool, ...]:
@@ -157,7 +188,7 @@ class Readier:
         The model then sees its own words, and a KV cache stays valid. Only the very same conversation finds them.
         """
         if len(written) <= LONGEST_WRITTEN:
-            self._written.put(fingerprints([*ready.request.messages, message])[-1], written)
+            self._written.put(fingerprints([*ready.request.messages, message])[-1], (written, message["content"]))
 
     def _entry(self, message: Message, own: str, *, plain: bool) -> Entry:
         if message["role"] == "system":
@@ -166,7 +197,17 @@ class Readier:
             return Entry(message)
         if plain and not message.get("tool_calls"):
             return Entry(message, message["content"])
-        return Entry(message, self._written.get(own))
+        written, content = self._written.get(own) or (None, "")
+        return Entry(message, written if message["content"] in ("", content) else None)
+
+
+def _key(schema: Any) -> str | None:
+    return None if schema is None else json.dumps(schema, sort_keys=True)
+
+
+def _object_schema(schema: Any) -> Any:
+    """The schema, where it says nothing that of any object."""
+    return {"type": "object"} if schema == {} else schema
 
 
 def _instructions(messages: Sequence[Message]) -> tuple[str, int]:

@@ -19,6 +19,7 @@ from react_text.chat.ready import Ready
 from react_text.errors import BackendError
 from react_text.messages import Call, Fault, Message, Observation, Turn, Usage
 from react_text.parsing import parse
+from react_text.protocol.grammar import Wanted
 from react_text.protocol.render import Entry, call_message, observation_message, user_message
 from react_text.schema import first_problem
 from react_text.switch import Mode, Switch, after_error, after_turn
@@ -170,13 +171,17 @@ class _Asking:
             grammar=constrained,
         )
         if self.kind == "plain":
-            return Ask(replace(request, stop=chat.stop), "plain")
+            made = self.ready.offer.value_grammar(chat.schema) if constrained and chat.schema is not None else None
+            return Ask(replace(request, stop=chat.stop, grammar=made), "plain", grammar=made is not None)
         if self.kind == "structured":
             return self.structured(request)
         return self.text(request, constrained)
 
     def structured(self, request: Request) -> Ask:
         chat = self.chat
+        if request.grammar is not None and not self.answer_only:
+            wanted: Wanted = "call" if chat.choice == "required" else "any"
+            request = replace(request, grammar=self.ready.offer.call_grammar(wanted, chat.allowed))
         choice: Any = None
         if chat.named:
             (name,) = chat.allowed
@@ -191,19 +196,24 @@ class _Asking:
         return Ask(request, "structured", self.answer_only, grammar=request.grammar is not None)
 
     def text(self, request: Request, constrained: bool) -> Ask:
+        chat, offer = self.chat, self.ready.offer
         if self.answer_only:
-            return Ask(request, "text", answer_only=True)
-        single = self.chat.parallel is False
+            made = offer.value_grammar(chat.schema) if constrained and chat.schema is not None else None
+            return Ask(replace(request, grammar=made), "text", answer_only=True, grammar=made is not None)
+        single = chat.parallel is False
         if self.announced:
             return self.continued(request)
-        required = self.chat.choice == "required"
+        required = chat.choice == "required"
         grammar = None
         if constrained:
-            grammar = self.ready.offer.grammar("call" if required else "any", self.chat.allowed)
+            wanted: Wanted = "call" if required else "any"
+            parallel = chat.parallel is True
+            grammar = offer.grammar(wanted, chat.allowed, parallel=parallel, schema=chat.schema)
+            single = not parallel
         if grammar is not None:
-            return Ask(replace(request, grammar=grammar), "text", single=True, grammar=True)
+            return Ask(replace(request, grammar=grammar), "text", single=single, grammar=True)
         request = replace(request, grammar=None)
-        if required and (self.chat.named or self.corrections):
+        if required and (chat.named or self.corrections):
             return self.begun(request)
         return Ask(request, "text", single=single)
 

@@ -68,9 +68,14 @@ def read_body(content: bytes) -> dict[str, Any]:
     return body
 
 
+def json_bytes(value: Any) -> bytes:
+    """JSON values as a body; halves of surrogate pairs become question marks."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
 def event(value: Any) -> bytes:
     """A server-sent event."""
-    return f"data: {json.dumps(value, ensure_ascii=False)}\n\n".encode()
+    return b"data: " + json_bytes(value) + b"\n\n"
 
 
 def error_answer(error: Exception) -> Answer:

@@ -55,9 +55,7 @@ def approval_of(options: dict[str, Any], audit: Audit | None) -> Approval | None
     for one in given:
         name, _, rule = one.partition("=")
         if rule not in ("always", "ask", "never") or not name:
-            raise click.UsageError(
-                f"--approve {one} is not understood; write for example --approve '{name or '*'}=ask'."
-            )
+            raise click.UsageError(f"--approve {one!r} is not understood; write TOOL=always, TOOL=ask or TOOL=never.")
         rules[name] = rule
     if not (confirm or rules or audit):
         return None

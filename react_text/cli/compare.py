@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from dataclasses import fields
@@ -23,6 +24,20 @@ _ARMS = ("text", "text+grammar", "structured", "auto")
 def _names(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The values of an option that may be repeated and may hold several, parted by commas."""
     return tuple(dict.fromkeys(part.strip() for value in values for part in value.split(",") if part.strip()))
+
+
+def _agent_options(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    """NAME=VALUE pairs, each value JSON where it is."""
+    found: dict[str, Any] = {}
+    for given in values:
+        name, equals, value = given.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{given!r} is not NAME=VALUE.")
+        try:
+            found[name.strip()] = json.loads(value)
+        except ValueError:
+            found[name.strip()] = value
+    return found
 
 
 @click.command()
@@ -83,6 +98,17 @@ def _names(context: click.Context, option: click.Parameter, values: tuple[str, .
 @click.option("--instructions", default="", metavar="TEXT", help="Your own text for the system turn.")
 @click.option("--isolate", is_flag=True, help="Empty the model's cache before each task: slower, same in any order.")
 @click.option(
+    "--set",
+    "agent",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_agent_options,
+    help="Another argument of the agent, as JSON or text; may be given several times. With --label.",
+)
+@click.option(
+    "--label", default="", metavar="TEXT", help="Put to the names of the arms, to tell them in a joined report."
+)
+@click.option(
     "--concurrency", type=click.IntRange(min=1), default=4, show_default=True, help="Requests at once to an endpoint."
 )
 @click.option("--n-ctx", type=click.IntRange(min=64), help="Context length in tokens (in process).")
@@ -136,7 +162,7 @@ def compare(out: Path, **options: Any) -> None:
 
 def _plan(options: dict[str, Any]) -> tuple[Plan, list[dict[str, Any]]]:
     """What the options ask for, and an entry for each model."""
-    from react_text.compare.arms import ARMS, Settings
+    from react_text.compare.arms import ARMS, Settings, agent_options
     from react_text.compare.meta import local_model, served_model
     from react_text.compare.runner import Model, Plan
     from react_text.compare.tasks import load_tasks
@@ -145,6 +171,8 @@ def _plan(options: dict[str, Any]) -> tuple[Plan, list[dict[str, Any]]]:
 
     if unknown := [arm for arm in options["arms"] if arm not in ARMS]:
         raise click.UsageError(f"There is no arm {unknown[0]!r}; the arms are {', '.join(ARMS)}.")
+    if unknown := [name for name in options["agent"] if name not in agent_options()]:
+        raise click.UsageError(f"--set {unknown[0]}: there are {', '.join(sorted(agent_options()))}.")
     for dialect in options["dialects"]:
         load_dialect(dialect)
     tasks = load_tasks(options["tasks"], options["split"], options["limit"])

@@ -16,11 +16,15 @@ import click
 @click.option(
     "--outputs", type=click.IntRange(min=0), default=500, show_default=True, help="Most single outputs in the page."
 )
+@click.option("--apart", is_flag=True, help="Compare the runs with each other, each under its folder's name.")
 @click.option("--models-md", type=click.Path(dir_okay=False, path_type=Path), help="Write models.md to this file.")
-def report(runs: tuple[Path, ...], out: Path | None, title: str, outputs: int, models_md: Path | None) -> None:
+def report(
+    runs: tuple[Path, ...], out: Path | None, title: str, outputs: int, apart: bool, models_md: Path | None
+) -> None:
     """Draw report.html and report.md of one or more RUN folders made by `react-text compare`.
 
-    Several runs are joined, each record counted once; they need --out, or only --models-md.
+    Several runs are joined, each record counted once, and those with other settings kept apart; they need --out, or
+    only --models-md.
     """
     if len(runs) > 1 and out is None and models_md is None:
         raise click.UsageError("Several runs make one joined report: give its folder with --out.")
@@ -33,7 +37,7 @@ def report(runs: tuple[Path, ...], out: Path | None, title: str, outputs: int, m
     size = sum(path.stat().st_size for run in runs for path in [run / "records.jsonl"] if path.is_file())
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("reading", total=size)
-        measured = read_runs(runs, outputs=outputs, tick=lambda count: progress.advance(task, count))
+        measured = read_runs(runs, outputs=outputs, apart=apart, tick=lambda count: progress.advance(task, count))
     folder = out or (runs[0] if len(runs) == 1 else None)
     written = write_report(measured, folder, title) if folder else []
     if models_md is not None:

@@ -6,17 +6,18 @@ A record holds what was asked, what came and how it was read; the score is put t
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
 from react_text.agent import Agent
 from react_text.backends.base import Backend, Delta, Reply, Request, Sampling, StreamItem
 from react_text.compare.score import outcome
 from react_text.compare.tasks import Offered, Task
-from react_text.errors import BackendError
+from react_text.errors import BackendError, ReactTextError, TasksError
 from react_text.events import Corrected, Event, Finished, ModeChanged, Observed, Result, Steered, StepStarted, TurnRead
 from react_text.loop import GrammarUse
 from react_text.messages import Turn
@@ -35,7 +36,12 @@ ARMS: dict[str, tuple[Wanted, GrammarUse | None]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What all arms of a run share. `first_call_steps` are the model outputs for tasks whose calls are not run."""
+    """What all arms of a run share.
+
+    `first_call_steps` are the model outputs for tasks whose calls are not run. `isolate` empties the model's cache
+    before each task. `agent` are further arguments of the agent, `label` is put to the arms' names to tell such a run
+    from others.
+    """
 
     max_steps: int = 6
     first_call_steps: int = 1
@@ -44,6 +50,8 @@ class Settings:
     examples: bool = True
     instructions: str = ""
     isolate: bool = False
+    agent: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
 
 
 @dataclass
@@ -73,8 +81,9 @@ class Watched:
 
     def stream(self, request: Request) -> Iterator[StreamItem]:
         self._begin(request)
-        stream = self.backend.stream(request)
+        stream: Iterator[StreamItem] = iter(())
         try:
+            stream = self.backend.stream(request)
             for item in stream:
                 self._see(item)
                 yield item
@@ -119,7 +128,8 @@ class Arm:
     """
 
     def __init__(self, model: str, arm: str, dialect: str, seed: int, backend: Backend, settings: Settings) -> None:
-        self.model, self.arm, self.dialect, self.seed = model, arm, dialect, seed
+        self.model, self.arm, self.dialect, self.seed = model, arm_name(arm, settings), dialect, seed
+        self._mode, self._grammar = ARMS[arm]
         self.settings = settings
         self.watched = Watched(backend)
         self._kit: str | None = None
@@ -152,21 +162,30 @@ class Arm:
     def _ready(self, task: Task) -> Agent:
         if self._agent is None or self._kit != task.kit:
             offered = task.offer(self.settings.examples)
-            mode, grammar = ARMS[self.arm]
-            self._agent = Agent(
-                cast(Backend, self.watched),
-                offered.tools,
-                mode=mode,
-                dialect=self.dialect,
-                grammar=grammar,
-                instructions=self.settings.instructions,
-                max_steps=self.settings.first_call_steps if task.first_call_only else self.settings.max_steps,
-                max_tokens=self.settings.max_tokens,
-                sampling=Sampling(temperature=self.settings.temperature, seed=self.seed),
-                confirm=(lambda call: "stop") if task.first_call_only else None,
-            )
+            self._agent = self._made(task, offered)
             self._kit, self._offered = task.kit, offered
         return self._agent
+
+    def _made(self, task: Task, offered: Offered) -> Agent:
+        settings = self.settings
+        try:
+            return Agent(
+                cast(Backend, self.watched),
+                offered.tools,
+                mode=self._mode,
+                dialect=self.dialect,
+                grammar=self._grammar,
+                instructions=settings.instructions,
+                max_steps=settings.first_call_steps if task.first_call_only else settings.max_steps,
+                max_tokens=settings.max_tokens,
+                sampling=Sampling(temperature=settings.temperature, seed=self.seed),
+                confirm=(lambda call: "stop") if task.first_call_only else None,
+                **settings.agent,
+            )
+        except (TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, ReactTextError) or not settings.agent:
+                raise
+            raise TasksError(f"The agent does not take {json.dumps(settings.agent)}: {error}") from None
 
     def _record(self, task: Task, writing: _Writing, result: Result | None, seconds: float) -> dict[str, Any]:
         steps = writing.steps
@@ -195,6 +214,17 @@ class Arm:
             "seconds": round(seconds, 4),
             "tokens_after": sum(step["tokens_after"] for step in steps),
         }
+
+
+def agent_options() -> set[str]:
+    """The arguments of the agent that a run may set: those that an arm, a dialect or a setting does not set already."""
+    taken = {field.name for field in fields(Settings)} | {"model", "tools", "mode", "dialect", "grammar", "sampling"}
+    return set(inspect.signature(Agent).parameters) - taken - {"confirm"}
+
+
+def arm_name(arm: str, settings: Settings) -> str:
+    """What an arm is called in records."""
+    return f"{arm} {settings.label}" if settings.label else arm
 
 
 def record_key(model: str, arm: str, dialect: str, task: str, seed: int) -> str:
@@ -250,7 +280,7 @@ class _Writing:
                 for edit in turn.edits
             ],
             "fault": turn.fault.code if turn.fault else None,
-            "strict": turn.strict,
+            "strict": turn.strict or (turn.kind != "none" and not turn.edits),
             "mode": "structured" if request.tools else "text",
             "prompt_hash": _hash([request]),
             "observations": [],
@@ -286,8 +316,8 @@ def _tokens_after(turn: Turn, pieces: Sequence[Delta], request: Request, tools: 
         return [(call.name, dict(call.arguments)) for call in read.calls] == wanted and read.repairs == turn.repairs
 
     low, high = 0, len(pieces) - 1
-    if not complete(high):
-        return 0
+    if not complete(high) or (high and not complete(high - 1)):
+        return 0  # the last token completed the call, as nearly always
     while low < high:
         middle = (low + high) // 2
         if complete(middle):

@@ -17,8 +17,8 @@ from react_text.compare.tally import Tally
 SPOKEN = {"text": "free text", "text+grammar": "text under a grammar", "structured": "structured calls"}
 """The arms in a sentence."""
 
-MOST_CELLS_IN_ALL_PAIRS = 6
-"""Up to so many arms of a model each is compared with each; beyond, each with the best one."""
+MOST_PAIRS = 15
+"""Up to so many pairs of a model's arms, all are compared."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,14 @@ def rows(view: View) -> list[Row]:
 
 
 def label(tally: Tally, view: View) -> str:
-    """An arm's name, with its dialect where the view has several for that arm."""
-    dialects = {other.dialect for other in view.tallies if other.arm == tally.arm}
-    return f"{tally.arm} · {tally.dialect}" if len(dialects) > 1 and tally.dialect else tally.arm
+    """An arm's name, with its dialect and variant where the view has several for that arm."""
+    return " · ".join([tally.arm, *_particulars(tally, view)])
+
+
+def _particulars(tally: Tally, view: View) -> list[str]:
+    same = [other.cell for other in view.tallies if other.arm == tally.arm]
+    several = len({cell.dialect for cell in same}) > 1, len({cell.variant for cell in same}) > 1
+    return [text for text, told in zip(tally.cell[2:], several, strict=True) if told and text]
 
 
 def _row(tally: Tally, name: str) -> Row:
@@ -139,17 +144,25 @@ def best(rows: Sequence[Row]) -> Row:
 
 
 def paired(view: View) -> list[Paired]:
-    """The arms of each model compared two by two on the tasks and seeds that both have."""
+    """The arms of each model compared two by two on the tasks and seeds that both have.
+
+    Where a model has many arms, dialects and variants, those that differ in one of the three, and each with the best.
+    """
     found = []
     for model in view.models:
         tallies = view.of(model)
-        if len(tallies) <= MOST_CELLS_IN_ALL_PAIRS:
-            couples = list(combinations(tallies, 2))
-        else:
+        couples = list(combinations(tallies, 2))
+        if len(couples) > MOST_PAIRS:
             top = max(tallies, key=lambda tally: sum(tally.solved) / tally.n)
-            couples = [(tally, top) for tally in tallies if tally is not top]
+            couples = [
+                couple for couple in couples if any(tally is top for tally in couple) or _differences(*couple) == 1
+            ]
         found += [pair for pair in (compare(first, second, view) for first, second in couples) if pair.n]
     return found
+
+
+def _differences(first: Tally, second: Tally) -> int:
+    return sum(one != other for one, other in zip(first.cell, second.cell, strict=True))
 
 
 def compare(first: Tally, second: Tally, view: View) -> Paired:
@@ -227,8 +240,9 @@ def headline(view: View) -> str:
 
 def spoken(row: Row) -> str:
     """An arm in a sentence."""
+    _, _, particulars = row.label.partition(" · ")
     words = SPOKEN.get(row.tally.arm, row.tally.arm)
-    return words if row.label == row.tally.arm else f"{words} (dialect {row.tally.dialect})"
+    return f"{words} ({particulars})" if particulars else words
 
 
 def summary(view: View) -> list[str]:

@@ -57,13 +57,14 @@ def count_readings(records: Iterable[Mapping[str, Any]]) -> LogCounts:
             counts.failed += 1
             counts.faults[(record["fault"] or {"code": "no_action"})["code"]] += 1
             continue
-        if record["strict"]:
+        strict = record["strict"] or not record["repairs"]  # a message as a server should send it needs no labels
+        if strict:
             counts.strict += 1
         else:
             counts.repaired += 1
         if record["kind"] == "action":
             counts.calls += 1
-            counts.strict_calls += record["strict"]
+            counts.strict_calls += strict
     return counts
 
 

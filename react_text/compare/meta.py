@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from react_text.backends.base import Backend
+from react_text.compare.arms import arm_name
 from react_text.compare.records import FORMAT
 from react_text.compare.runner import Plan
 
@@ -43,7 +44,7 @@ def describe(plan: Plan, models: Sequence[Mapping[str, Any]], command: str) -> d
             "split": plan.tasks.split,
         },
         "models": [dict(model) for model in models],
-        "arms": list(plan.arms),
+        "arms": [arm_name(arm, plan.settings) for arm in plan.arms],
         "settings": asdict(plan.settings),
         "command": command,
     }

@@ -12,11 +12,11 @@ from typing import Any
 
 from react_text.compare import findings
 from react_text.compare.elsewhere import NOT_MEASURED, Elsewhere
-from react_text.compare.findings import Row
-from react_text.compare.report_data import Measured, View, suite_name
+from react_text.compare.report_data import Measured, View
 from react_text.compare.report_markdown import bullets, escaped, figures_table, pairs_table, table
 from react_text.compare.run_facts import model_words, run_facts
 from react_text.compare.stats import mcnemar
+from react_text.compare.tally import Cell
 
 OPTIONS = {
     "text": "--mode text --grammar never",
@@ -32,14 +32,13 @@ FEWEST = 0.9
 
 @dataclass(frozen=True)
 class Recommended:
-    """The arm and dialect to use for a model, the views it was chosen on, and each rival with its comparison.
+    """The cell to use for a model with its name, the views it was chosen on, and each rival with its comparison.
 
     A rival is an arm's name, the runs that only the recommended one and only the rival solved, and McNemar's p.
     """
 
     name: str
-    arm: str
-    dialect: str
+    cell: Cell
     chosen_on: tuple[View, ...]
     held_out: tuple[View, ...]
     rivals: tuple[tuple[str, int, int, float], ...]
@@ -69,9 +68,9 @@ def recommend(measured: Measured, model: str) -> Recommended:
     development = [view for view in views if view.name.endswith("(dev)")]
     chosen_on = development or views
     held_out = [view for view in views if view not in chosen_on]
-    sums: dict[tuple[str, str], tuple[int, int, int, int]] = {}
+    sums: dict[Cell, tuple[int, int, int, int]] = {}
     for row in (row for view in chosen_on for row in findings.rows(view) if row.model == model):
-        key = row.tally.arm, row.tally.dialect
+        key = row.tally.cell
         solved, n, failed, tokens = sums.get(key, (0, 0, 0, 0))
         sums[key] = (
             solved + row.solved.k,
@@ -81,31 +80,27 @@ def recommend(measured: Measured, model: str) -> Recommended:
         )
     most = max(n for _, n, _, _ in sums.values())
     candidates = {key: found for key, found in sums.items() if found[1] >= FEWEST * most}
-    arm, dialect = max(candidates, key=lambda key: _merit(*candidates[key]))
-    rivals = [
-        (_named(measured, *key), *_rival(chosen_on, model, (arm, dialect), key))
-        for key in candidates
-        if key != (arm, dialect)
-    ]
-    return Recommended(_named(measured, arm, dialect), arm, dialect, tuple(chosen_on), tuple(held_out), tuple(rivals))
+    own = max(candidates, key=lambda key: _merit(*candidates[key]))
+    rivals = [(_named(measured, key), *_rival(chosen_on, own, key)) for key in candidates if key != own]
+    return Recommended(_named(measured, own), own, tuple(chosen_on), tuple(held_out), tuple(rivals))
 
 
 def _merit(solved: int, n: int, failed: int, tokens: int) -> tuple[float, float, float]:
     return solved / n, -failed / n, -tokens / n
 
 
-def _rival(views: Iterable[View], model: str, own: tuple[str, str], other: tuple[str, str]) -> tuple[int, int, float]:
+def _rival(views: Iterable[View], own: Cell, other: Cell) -> tuple[int, int, float]:
     gained = lost = 0
     for view in views:
-        found = {(tally.arm, tally.dialect): tally for tally in view.of(model)}
+        found = {tally.cell: tally for tally in view.tallies}
         if own in found and other in found:
             pair = findings.compare(found[other], found[own], view)
             gained, lost = gained + pair.gained, lost + pair.lost
     return gained, lost, mcnemar(gained, lost)
 
 
-def _named(measured: Measured, arm: str, dialect: str) -> str:
-    return findings.label(next(t for t in measured.all.tallies if (t.arm, t.dialect) == (arm, dialect)), measured.all)
+def _named(measured: Measured, cell: Cell) -> str:
+    return findings.label(next(tally for tally in measured.all.tallies if tally.cell == cell), measured.all)
 
 
 def _glance(measured: Measured, models: Sequence[str]) -> str:
@@ -114,7 +109,7 @@ def _glance(measured: Measured, models: Sequence[str]) -> str:
         chosen = recommend(measured, model)
         for view in chosen.held_out or chosen.chosen_on:
             rows = [row for row in findings.rows(view) if row.model == model]
-            own = next((row for row in rows if _is(row, chosen)), None)
+            own = next((row for row in rows if row.tally.cell == chosen.cell), None)
             free = next((row for row in rows if row.tally.arm == "text"), None)
             lines.append(
                 [
@@ -126,10 +121,6 @@ def _glance(measured: Measured, models: Sequence[str]) -> str:
                 ]
             )
     return table(["model", "tasks", "recommended", "solved with it", "free text that could not be read"], lines)
-
-
-def _is(row: Row, chosen: Recommended) -> bool:
-    return (row.tally.arm, row.tally.dialect) == (chosen.arm, chosen.dialect)
 
 
 def _model(measured: Measured, model: str) -> list[str]:
@@ -159,8 +150,9 @@ def _auto(measured: Measured, model: str) -> list[str]:
 
 
 def _recommendation(chosen: Recommended, model: str, metas: Sequence[Mapping[str, Any]]) -> str:
-    dialect = f" --dialect {chosen.dialect}" if chosen.dialect and chosen.arm != "structured" else ""
-    lines = [f"**Recommended:** {chosen.name} (`{OPTIONS.get(chosen.arm, '')}{dialect}`)."]
+    arm, dialect = chosen.cell.arm, chosen.cell.dialect
+    options = OPTIONS.get(arm, "") + (f" --dialect {dialect}" if dialect and arm != "structured" else "")
+    lines = [f"**Recommended:** {chosen.name} (`{options}`)."]
     where = " and ".join(view.name for view in chosen.chosen_on)
     held = " and ".join(view.name for view in chosen.held_out)
     if chosen.held_out:
@@ -172,14 +164,13 @@ def _recommendation(chosen: Recommended, model: str, metas: Sequence[Mapping[str
             "is somewhat too good."
         )
     lines += [_against(*rival) for rival in chosen.rivals]
-    suites = {view.name for view in chosen.chosen_on}
-    settings = [dict(run_facts(meta)).get("settings") for meta in metas if suite_name(meta) in suites]
+    settings = [dict(run_facts(meta)).get("settings") for meta in metas if meta["variant"] == chosen.cell.variant]
     lines += [f"Settings: {text}." for text in dict.fromkeys(filter(None, settings))]
     return escaped(" ".join(lines))
 
 
 def _on(view: View, model: str, chosen: Recommended) -> str:
-    row = next((row for row in findings.rows(view) if row.model == model and _is(row, chosen)), None)
+    row = next((row for row in findings.rows(view) if row.model == model and row.tally.cell == chosen.cell), None)
     return f"On {view.name}: {row.solved} solved." if row else f"On {view.name} it was not run."
 
 

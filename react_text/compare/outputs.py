@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from react_text.compare.tally import Cell
+
 LONGEST = 6000
 """Characters of one text that are kept."""
 
@@ -40,14 +42,14 @@ class Sampler:
     seen: Counter[str] = field(default_factory=Counter)
     kept: dict[str, list[tuple[int, int, dict[str, Any]]]] = field(default_factory=lambda: {c: [] for c in SHARES})
 
-    def offer(self, name: str, key: int, line: bytes) -> None:
-        """Consider one record of a class; its line is only decoded where it is kept."""
+    def offer(self, name: str, key: int, line: bytes, cell: Cell) -> None:
+        """Consider one record of a class and a cell; its line is only decoded where it is kept."""
         seen = self.seen[name] = self.seen[name] + 1
         heap = self.kept[name]
         if len(heap) < self.limit:
-            heapq.heappush(heap, (-key, seen, _clipped(json.loads(line))))
+            heapq.heappush(heap, (-key, seen, _clipped(json.loads(line), cell)))
         elif heap and -key > heap[0][0]:
-            heapq.heapreplace(heap, (-key, seen, _clipped(json.loads(line))))
+            heapq.heapreplace(heap, (-key, seen, _clipped(json.loads(line), cell)))
 
     def chosen(self) -> tuple[list[dict[str, Any]], dict[str, tuple[int, int]]]:
         """The records to show, and for each class how many of how many they are."""
@@ -59,7 +61,7 @@ class Sampler:
         return shown, {name: (counts[name], self.seen[name]) for name in pools}
 
 
-def _clipped(record: Mapping[str, Any]) -> dict[str, Any]:
+def _clipped(record: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
     """A record without what is not shown, its long texts cut."""
     steps = [
         dict(step)
@@ -77,7 +79,8 @@ def _clipped(record: Mapping[str, Any]) -> dict[str, Any]:
         for step in (record.get("steps") or [])[:MOST_STEPS]
     ]
     more = max(0, len(record.get("steps") or []) - MOST_STEPS)
-    return dict(record) | {"steps": steps, "more_steps": more, "answer": _cut(record.get("answer"), 1500)}
+    named = {"model": cell.model, "variant": cell.variant}
+    return {**record, **named, "steps": steps, "more_steps": more, "answer": _cut(record.get("answer"), 1500)}
 
 
 def _cut(text: Any, longest: int = LONGEST) -> str:
@@ -91,6 +94,7 @@ def laid_out(record: Mapping[str, Any]) -> dict[str, Any]:
         "model": record["model"],
         "arm": record["arm"],
         "dialect": record.get("dialect") or "",
+        "variant": record.get("variant") or "",
         "task": str(record["task"]),
         "category": record.get("category") or "other",
         "seed": record.get("seed"),

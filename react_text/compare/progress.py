@@ -65,8 +65,8 @@ class Progress:
         left = self.seconds_left()
         title = f"{self.done} of {self.total}" + (f", {_spoken(left)} left" if left and self.done < self.total else "")
         table = Table(title=title, title_justify="left", box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
-        table.add_column("", overflow="fold", min_width=22)
-        for name in ("strict", "mended", "failed", "tool ok", "call ok", "solved", "tokens", "s"):
+        table.add_column("", overflow="fold", min_width=16)
+        for name in ("strict", "mended", "failed", "tool ok", "call ok", "solved", "tok", "s"):
             table.add_column(name, justify="right", no_wrap=True)
         for names, row in self.rows.items():
             count, calls = row["n"], row["needs_call"]

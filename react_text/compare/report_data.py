@@ -13,7 +13,8 @@ from typing import Any
 
 from react_text.compare.outputs import Sampler
 from react_text.compare.record_shape import decoder
-from react_text.compare.tally import Gathering, Tally, joined
+from react_text.compare.run_facts import setting_word
+from react_text.compare.tally import Cell, Gathering, Tally, joined
 from react_text.errors import RunFolderError
 
 Ticker = Callable[[int], None]
@@ -63,32 +64,43 @@ class Measured:
         return self.views[1:] or self.views
 
 
-def read_runs(folders: Sequence[Path], *, outputs: int = 500, tick: Ticker | None = None) -> Measured:
+def read_runs(
+    folders: Sequence[Path], *, outputs: int = 500, apart: bool = False, tick: Ticker | None = None
+) -> Measured:
     """Count the records of one or more run folders; a record that several hold is counted once.
 
-    `outputs` is the most single outputs to keep. Raises RunFolderError where a folder holds no records.
+    Runs with other settings stay apart as variants; with `apart` every run does, under its folder's name. `outputs` is
+    the most single outputs to keep. Raises RunFolderError where a folder holds no records.
     """
     measured = Measured()
+    measured.metas = [read_meta(folder, measured.notes) for folder in folders]
     sampler = Sampler(outputs)
-    gathered: dict[tuple[str, str, str, str], Gathering] = {}
+    gathered: dict[tuple[Cell, str], Gathering] = {}
     seen: set[int] = set()
-    for folder in folders:
-        meta = read_meta(folder, measured.notes)
-        measured.metas.append(meta)
+    variants = _folder_names(folders) if apart else variants_of(measured.metas)
+    renamed = _renamed(measured.metas)
+    for folder, meta, variant, names in zip(folders, measured.metas, variants, renamed, strict=True):
+        meta["variant"] = variant
+        meta["models"] = [m | {"name": names.get(m.get("name"), m.get("name"))} for m in meta.get("models") or []]
         suite, source = suite_name(meta), source_name(meta)
-        twice = 0
+        twice = held = 0
         for record, line in _records(folder, measured.notes, tick):
-            cell = (record.model, record.arm, record.dialect or "", suite)
-            gathering = gathered.get(cell)
+            held += 1
+            cell = Cell(names.get(record.model, record.model), record.arm, record.dialect or "", variant)
+            gathering = gathered.get((cell, suite))
             if gathering is None:
-                gathering = gathered[cell] = Gathering(*cell, source)
+                gathering = gathered[cell, suite] = Gathering(cell, suite, source)
             key = gathering.key(record)
             if key in seen:
                 twice += 1
                 continue
             seen.add(key)
             gathering.add(record, key)
-            sampler.offer(_class_of(record.outcome), key, line)
+            sampler.offer(_class_of(record.outcome), key, line, cell)
+        if held < (planned := _planned(meta)):
+            measured.notes.append(
+                f"{folder.name} is not finished: it holds {held:,} of {planned:,} records. Its command goes on with it."
+            )
         if twice:
             measured.notes.append(
                 f"{_count(twice, 'record')} of {folder.name} {_were(twice)} already counted and left out."
@@ -96,9 +108,39 @@ def read_runs(folders: Sequence[Path], *, outputs: int = 500, tick: Ticker | Non
     if not gathered:
         raise RunFolderError(f"No records in {', '.join(str(folder) for folder in folders)}: nothing to report yet.")
     measured.notes += _disagreements(measured.metas)
-    measured.views = _views(gathered)
+    measured.views = _views(gathered.values())
     measured.outputs, measured.shown = sampler.chosen()
     return measured
+
+
+def variants_of(metas: Sequence[Mapping[str, Any]]) -> list[str]:
+    """For each run the settings in which the runs differ, in words; "" where they do not."""
+    settings = [meta.get("settings") or {} for meta in metas]
+    names = list(dict.fromkeys(name for one in settings for name in one))
+    differing = [name for name in names if any(one.get(name) != settings[0].get(name) for one in settings)]
+    return [", ".join(f"{name} {setting_word(one[name])}" for name in differing if name in one) for one in settings]
+
+
+def _folder_names(folders: Sequence[Path]) -> list[str]:
+    """The folders' names, with the folders above where two are the same."""
+    names = [folder.resolve().name for folder in folders]
+    return [name if names.count(name) == 1 else str(folder) for name, folder in zip(names, folders, strict=True)]
+
+
+def _renamed(metas: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """For each run other names for its models whose files differ from run to run under one name."""
+    files: dict[str, set[str]] = {}
+    for meta in metas:
+        for model in meta.get("models") or []:
+            files.setdefault(str(model.get("name")), set()).add(str(model.get("digest") or ""))
+    return [
+        {
+            str(model["name"]): f"{model['name']} ({str(model['digest'])[:8]})"
+            for model in meta.get("models") or []
+            if model.get("digest") and len(files[str(model.get("name"))] - {""}) > 1
+        }
+        for meta in metas
+    ]
 
 
 def read_meta(folder: Path, notes: list[str]) -> dict[str, Any]:
@@ -115,6 +157,14 @@ def read_meta(folder: Path, notes: list[str]) -> dict[str, Any]:
     return {"folder": folder.name}
 
 
+def _planned(meta: Mapping[str, Any]) -> int:
+    """How many records the whole run has, 0 where its meta.json does not say."""
+    count = (meta.get("tasks") or {}).get("count") or 0
+    for axis in ("models", "arms", "dialects", "seeds"):
+        count *= len(meta.get(axis) or [None])
+    return int(count)
+
+
 def suite_name(meta: Mapping[str, Any]) -> str:
     """The name of a run's task set, with its split where it has one."""
     source, split = source_name(meta), (meta.get("tasks") or {}).get("split")
@@ -122,9 +172,9 @@ def suite_name(meta: Mapping[str, Any]) -> str:
 
 
 def source_name(meta: Mapping[str, Any]) -> str:
-    """Where a run's tasks come from, without the folders of a path."""
+    """Where a run's tasks come from, without the folders of their paths."""
     source = str((meta.get("tasks") or {}).get("source") or meta.get("folder") or "tasks")
-    return source if ":" in source and "/" not in source else Path(source).name or source
+    return ",".join(Path(part).name or part for part in source.split(","))
 
 
 def _records(folder: Path, notes: list[str], tick: Ticker | None) -> Iterator[tuple[Any, bytes]]:
@@ -171,42 +221,39 @@ def _class_of(outcome: Any) -> str:
     return str(outcome.read) if outcome.solved else "wrong"
 
 
-def _views(gathered: Mapping[tuple[str, str, str, str], Gathering]) -> list[View]:
-    models = list(dict.fromkeys(model for model, *_ in gathered))
-    arms = [*ARM_ORDER, *sorted({arm for _, arm, *_ in gathered} - set(ARM_ORDER))]
-    suites = list(dict.fromkeys(suite for *_, suite in gathered))
+def _views(gathered: Iterable[Gathering]) -> list[View]:
+    parts = list(gathered)
+    models = list(dict.fromkeys(part.cell.model for part in parts))
+    arms = [*ARM_ORDER, *sorted({part.cell.arm for part in parts} - set(ARM_ORDER))]
 
     def view(name: str, parts: Iterable[Gathering]) -> View:
-        ordered = sorted(parts, key=lambda part: (models.index(part.model), arms.index(part.arm), part.dialect))
-        return View(name, tuple(part.tally() for part in ordered))
+        def place(part: Gathering) -> tuple[int, int, Cell]:
+            return models.index(part.cell.model), arms.index(part.cell.arm), part.cell
 
-    each = [view(suite, (part for part in gathered.values() if part.suite == suite)) for suite in suites]
+        return View(name, tuple(part.tally() for part in sorted(parts, key=place)))
+
+    suites = list(dict.fromkeys(part.suite for part in parts))
+    each = [view(suite, (part for part in parts if part.suite == suite)) for suite in suites]
     if len(each) == 1:
         return each
-    cells: dict[tuple[str, str, str], list[Gathering]] = {}
-    for (model, arm, dialect, _), part in gathered.items():
-        cells.setdefault((model, arm, dialect), []).append(part)
+    cells: dict[Cell, list[Gathering]] = {}
+    for part in parts:
+        cells.setdefault(part.cell, []).append(part)
     name = "all task sets"
-    return [view(name, (joined(parts, name) for parts in cells.values())), *each]
+    return [view(name, (joined(same, name) for same in cells.values())), *each]
 
 
 def _disagreements(metas: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What joined runs differ in and should not."""
-    notes = []
-    digests: dict[tuple[str, str], set[str]] = {}
+    """The task sets that are not the same in all runs, though they have one name."""
+    digests: dict[str, set[str]] = {}
     for meta in metas:
-        for model in meta.get("models") or []:
-            digests.setdefault(("The model", str(model.get("name"))), set()).add(str(model.get("digest")))
-        tasks = meta.get("tasks") or {}
-        if tasks.get("digest"):
-            digests.setdefault(("The task set", suite_name(meta)), set()).add(str(tasks["digest"]))
-    for (what, name), found in digests.items():
-        if len(found) > 1:
-            notes.append(f"{what} {name} is not the same in all runs: its digests are {', '.join(sorted(found))}.")
-    settings = {json.dumps(meta.get("settings"), sort_keys=True) for meta in metas if meta.get("settings")}
-    if len(settings) > 1:
-        notes.append("The joined runs were made with different settings; each is listed at the end.")
-    return notes
+        if digest := (meta.get("tasks") or {}).get("digest"):
+            digests.setdefault(suite_name(meta), set()).add(str(digest)[:16])
+    return [
+        f"The task set {name} is not the same in all runs: sha256 {', '.join(sorted(found))}."
+        for name, found in digests.items()
+        if len(found) > 1
+    ]
 
 
 def _count(n: int, noun: str) -> str:

@@ -186,10 +186,10 @@ def _stops(view: View) -> str:
 
 
 def _run(meta: dict[str, Any]) -> str:
-    lines = [f"### {escaped(str(meta.get('folder')))}", ""]
+    lines = [f"### {escaped(str(meta.get('folder')))}"]
     if meta.get("command"):
-        lines += ["    " + " ".join(str(meta["command"]).split()), ""]
-    return "\n".join(lines) + bullets(f"{name}: {value}" for name, value in run_facts(meta))
+        lines.append("    " + " ".join(str(meta["command"]).split()))
+    return "\n\n".join(lines) + "\n\n" + bullets(f"{name}: {value}" for name, value in run_facts(meta))
 
 
 def cell(rate: Rate) -> str:

@@ -24,7 +24,9 @@ def run_facts(meta: Mapping[str, Any]) -> list[tuple[str, str]]:
     if meta.get("versions"):
         facts.append(("versions", ", ".join(f"{name} {version}" for name, version in meta["versions"].items())))
     if meta.get("settings"):
-        facts.append(("settings", ", ".join(f"{name} {_word(value)}" for name, value in meta["settings"].items())))
+        facts.append(
+            ("settings", ", ".join(f"{name} {setting_word(value)}" for name, value in meta["settings"].items()))
+        )
     seeds = meta.get("seeds") or ([meta["seed"]] if meta.get("seed") is not None else [])
     if seeds:
         facts.append(("seed" if len(seeds) == 1 else "seeds", ", ".join(map(str, seeds))))
@@ -42,7 +44,8 @@ def model_words(model: Mapping[str, Any]) -> str:
     return ", ".join(str(part) for part in (model.get("name"), model.get("family"), size, file, digest) if part)
 
 
-def _word(value: Any) -> str:
+def setting_word(value: Any) -> str:
+    """The value of a setting in words."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return '""' if value == "" else str(value)

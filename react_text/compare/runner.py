@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from react_text.backends.base import Backend
-from react_text.compare.arms import Arm, Settings, record_key
+from react_text.compare.arms import Arm, Settings, arm_name, record_key
 from react_text.compare.records import RunFolder
 from react_text.compare.tasks import Task, TaskSet
 from react_text.errors import BackendError, EndpointError, RunFolderError, ToolsRefused
@@ -44,7 +44,7 @@ class Plan:
 
     def keys(self) -> Iterator[str]:
         """The keys of all records of the whole run."""
-        return (_key(model.name, job) for model in self.models for job in _jobs(self))
+        return (_key(model.name, job, self.settings) for model in self.models for job in _jobs(self))
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def run(
     RunFolderError, or BackendError when a model cannot be used.
     """
     for index, model in enumerate(plan.models):
-        jobs = [job for job in _jobs(plan) if _key(model.name, job) not in folder.done]
+        jobs = [job for job in _jobs(plan) if _key(model.name, job, plan.settings) not in folder.done]
         if not jobs:
             continue
         for record in _records(model, jobs, plan.settings, partial(began, index)):
@@ -83,8 +83,8 @@ def _jobs(plan: Plan) -> Iterator[Job]:
                 yield from (Job(arm, dialect, seed, task) for task in tasks)
 
 
-def _key(model: str, job: Job) -> str:
-    return record_key(model, job.arm, job.dialect, job.task.id, job.seed)
+def _key(model: str, job: Job, settings: Settings) -> str:
+    return record_key(model, arm_name(job.arm, settings), job.dialect, job.task.id, job.seed)
 
 
 def _records(

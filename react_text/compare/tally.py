@@ -1,4 +1,4 @@
-"""What is counted of the records of one model, arm, dialect and task set, and how such counts are joined.
+"""What is counted of the records of one model, arm, dialect and variant, and how such counts are joined.
 
 Counts only: no files, no rates, no words.
 """
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 READINGS = ("strict", "repaired", "failed")
 """How the first reply of a run was read: to the letter, after repair, or not at all."""
@@ -18,6 +18,15 @@ READINGS = ("strict", "repaired", "failed")
 Result = tuple[str, str, Any, Any, Any, Any, Any, Any, str, bool]
 """Of a record: reading, category, right tool, right arguments, solved, declined, unreadable, needs a call, stop reason,
 and whether the mode changed."""
+
+
+class Cell(NamedTuple):
+    """What is compared: a model asked in one way. `variant` tells runs with other settings apart, "" where none are."""
+
+    model: str
+    arm: str
+    dialect: str = ""
+    variant: str = ""
 
 
 @dataclass
@@ -28,9 +37,7 @@ class Gathering:
     `suite` is the task set as it is shown, `source` where its tasks come from, whatever the split.
     """
 
-    model: str
-    arm: str
-    dialect: str
+    cell: Cell
     suite: str
     source: str = ""
     results: Counter[Result] = field(default_factory=Counter)
@@ -44,10 +51,10 @@ class Gathering:
     seconds: array[float] = field(default_factory=lambda: array("f"))
 
     def __post_init__(self) -> None:
-        self._salt = digest(f"{self.model}|{self.arm}|{self.dialect}")
+        self._salt = digest("|".join(self.cell))
 
     def key(self, record: Any) -> int:
-        """64 bits that stand for model, arm, dialect, source, task and seed."""
+        """64 bits that stand for cell, source, task and seed."""
         return digest(f"{self.source}|{record.task}|{record.seed}") ^ self._salt
 
     def add(self, record: Any, key: int) -> None:
@@ -78,9 +85,7 @@ class Gathering:
     def tally(self) -> Tally:
         """What was counted, by what a report asks for."""
         tally = Tally(
-            self.model,
-            self.arm,
-            self.dialect,
+            self.cell,
             self.suite,
             frozenset(self.seeds),
             self.tokens_after,
@@ -121,9 +126,7 @@ class Tally:
     records and solved records by category; `idle` says what was made of tasks that need no call.
     """
 
-    model: str
-    arm: str
-    dialect: str
+    cell: Cell
     suite: str
     seeds: frozenset[int]
     tokens_after: int
@@ -147,6 +150,16 @@ class Tally:
     done: Counter[str] = field(default_factory=Counter)
 
     @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.cell.model
+
+    @property
+    def arm(self) -> str:
+        """The arm's name."""
+        return self.cell.arm
+
+    @property
     def n(self) -> int:
         """The number of records."""
         return len(self.pairs)
@@ -163,9 +176,9 @@ def digest(text: str) -> int:
 
 
 def joined(parts: Iterable[Gathering], suite: str) -> Gathering:
-    """One gathering over several of the same model, arm and dialect."""
+    """One gathering over several of the same cell."""
     found = list(parts)
-    total = Gathering(found[0].model, found[0].arm, found[0].dialect, suite)
+    total = Gathering(found[0].cell, suite)
     for part in found:
         total.results.update(part.results)
         total.replies.update(part.replies)

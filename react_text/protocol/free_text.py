@@ -50,7 +50,7 @@ def _other_than(names: Sequence[str], depth: int) -> Expression:
 def text_without(
     rule: str, anywhere: Sequence[str], at_start: Sequence[str] = (), ending: Expression = EMPTY
 ) -> dict[str, Expression]:
-    """Rules for any text that is not blank and holds none of the given strings.
+    """Rules for any text that is not blank, holds none of the given strings and does not end within one.
 
     `anywhere` strings may not occur at all, `at_start` strings may not open the text; a space in either stands for any
     run of white space, none included. The first rule is named `rule`; `ending` follows the text. An engine follows one
@@ -76,7 +76,7 @@ def text_without(
                 waiting.append(following)
             letter_class = none_of(letters - set(taken)) if "" in taken else one_of(taken)
             ways.append(sequence(letter_class, Rule(states[following])))
-        if _BLANK not in state:
+        if _BLANK not in state and not any(at and not patterns[index][1] for index, at in state):
             ways.append(ending)
         rules[states[state]] = choice(ways)
     return rules
@@ -105,7 +105,7 @@ def _step(state: _State, letter: str, patterns: Sequence[tuple[str, bool]]) -> _
     blank = letter != "" and letter in _SPACE
     found = {(index, 0) for index, (_, anchored) in enumerate(patterns) if not anchored}
     for index, at in state:
-        if (index, at) == _BLANK:
+        if index < 0:
             found |= {_BLANK} if blank else set()
         elif patterns[index][0][at] == " " and blank:
             found.add((index, at))

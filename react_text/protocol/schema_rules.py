@@ -7,6 +7,7 @@ come in the schema's order. Everything is bounded: digits, strings, items, names
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ from react_text.protocol.expressions import (
 from react_text.protocol.free_text import key_other_than
 from react_text.protocol.scalar_rules import TERMINALS, number, string
 from react_text.protocol.schema_ways import ways_of
+from react_text.schema import types_of
+from react_text.schema.coercion import is_type
 from react_text.schema.shape import standard
 from react_text.tools import Tool
 
@@ -153,7 +156,7 @@ class Rules:
     def _way(self, way: Mapping[str, Any], root: Any, where: str, closed: bool) -> Expression:
         """The expression for a flat schema."""
         if "enum" in way:
-            return _values(way, root)
+            return _values(way, partial(self._loosen, where))
         loosen = partial(self._loosen, where)
         match way.get("type"):
             case "object":
@@ -352,25 +355,41 @@ class _Members:
         return sequence(separated(self.others, least, most), "}")
 
 
-def _values(way: Mapping[str, Any], root: Any) -> Expression:
-    """The listed values that fit what stands beside the list."""
-    beside = {key: value for key, value in way.items() if key not in ("enum", *_NOTES)}
+def _values(way: Mapping[str, Any], loosen: Callable[[str], None]) -> Expression:
+    """The listed values that fit what stands beside the list; only the type and plain bounds are looked at."""
+    types = types_of(way)
+    for keyword in way:
+        if keyword not in ("type", "enum", "format", *_NOTES) and keyword not in _PLAIN_BOUNDS:
+            loosen(keyword)
     texts: list[str] = []
     for value in way["enum"]:
         try:
-            if not beside or _fits(value, beside, root):
-                texts.append(json_text(value))
+            text = json_text(value)
         except (TypeError, ValueError, RecursionError):
             continue
+        if (not types or any(is_type(value, kind) for kind in types)) and _within(value, way):
+            texts.append(text)
     return choice(texts)
 
 
-def _fits(value: Any, schema: Mapping[str, Any], root: Any) -> bool:
-    from react_text.schema.validator import usable, validator
+_PLAIN_BOUNDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any, Any], bool]]] = {
+    "minimum": (lambda value: is_type(value, "number"), operator.ge),
+    "maximum": (lambda value: is_type(value, "number"), operator.le),
+    "exclusiveMinimum": (lambda value: is_type(value, "number"), operator.gt),
+    "exclusiveMaximum": (lambda value: is_type(value, "number"), operator.lt),
+    "minLength": (lambda value: isinstance(value, str), lambda value, bound: len(value) >= bound),
+    "maxLength": (lambda value: isinstance(value, str), lambda value, bound: len(value) <= bound),
+}
+"""Bounds beside a list of values: which values they speak of, and what they ask of these."""
 
-    definitions = {key: root[key] for key in ("$defs", "definitions") if isinstance(root, Mapping) and key in root}
-    sound = usable({**definitions, **schema})
-    return sound is None or bool(validator(sound).is_valid(value))
+
+def _within(value: Any, way: Mapping[str, Any]) -> bool:
+    bounds = ((way[keyword], *checks) for keyword, checks in _PLAIN_BOUNDS.items() if keyword in way)
+    return all(
+        holds(value, bound)
+        for bound, speaks, holds in bounds
+        if speaks(value) and isinstance(bound, int | float) and not isinstance(bound, bool)
+    )
 
 
 def _mapping(schema: Mapping[str, Any], key: str) -> Mapping[str, Any]:

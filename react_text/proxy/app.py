@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from react_text.chat import FallbackChat
 from react_text.chat.turn import Outcome
-from react_text.chat.wire import DONE, Answer, error_answer, event, read_body, route
+from react_text.chat.wire import DONE, Answer, error_answer, event, json_bytes, read_body, route
 from react_text.errors import ChatError, MissingExtra
 from react_text.proxy.gate import Gate
 from react_text.proxy.log import RequestLog
@@ -278,7 +277,7 @@ async def _part(send: Send, content: bytes) -> None:
 
 
 async def _send_answer(send: Send, answer: Answer) -> None:
-    content = json.dumps(answer.body, ensure_ascii=False).encode()
+    content = json_bytes(answer.body)
     headers = {"content-type": "application/json", "content-length": str(len(content)), **answer.headers}
     start: Message = {
         "type": "http.response.start",
@@ -287,7 +286,3 @@ async def _send_answer(send: Send, answer: Answer) -> None:
     }
     await send(start)
     await send({"type": "http.response.body", "body": content})
-
-
-Observe = Callable[[Outcome], None]
-Endpoint = Callable[[Any], Awaitable[Any]]

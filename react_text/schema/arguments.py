@@ -68,9 +68,17 @@ def _unknown_names(value: Any, schema: Any, root: Any, path: tuple[Any, ...]) ->
                 near = nearest(str(name), [other for other in properties if other not in value])
                 yield path, str(name), near, tuple(properties)
     elif isinstance(value, list):
-        ways = [items for current in in_place(schema, root) if isinstance(items := current.get("items"), Mapping)]
-        for index, inner in enumerate(value) if ways else ():
-            yield from _unknown_names(inner, {"anyOf": ways}, root, (*path, index))
+        said = [one for one in in_place(schema, root) if "items" in one or "prefixItems" in one]
+        for index, inner in enumerate(value) if said else ():
+            ways = [way for one in said if isinstance(way := _item_schema(one, index), Mapping)]
+            if ways:
+                yield from _unknown_names(inner, {"anyOf": ways}, root, (*path, index))
+
+
+def _item_schema(schema: Schema, index: int) -> Any:
+    """What a schema says of the item at one place of a list."""
+    first = schema.get("prefixItems")
+    return first[index] if isinstance(first, (list, tuple)) and index < len(first) else schema.get("items")
 
 
 def _unknown_sentence(path: tuple[Any, ...], name: str, near: str | None, names: tuple[str, ...]) -> str:

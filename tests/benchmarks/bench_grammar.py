@@ -9,7 +9,8 @@ machine does falls on all alike:
 - every token: the same grammar with forced text drawn token by token.
 - llama-cpp-python: the same prompt tokens and the same GBNF through its own `grammar=`.
 
-Prompts are evaluated beforehand, so seconds are those of the reply: compiling and checking the grammar included.
+Prompts are evaluated beforehand, so seconds are those of the reply: compiling and checking the grammar included. They
+are seconds on the clock, or with --processor those of this process, which other programs disturb less.
 """
 
 from __future__ import annotations
@@ -24,9 +25,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import llama_cpp
-
 from react_text.backends.base import Delta, Reply, Request
+from react_text.backends.llama.engine import library
 from react_text.backends.llama.forcing import Forcing, Stretch
 from react_text.backends.llama.threads import reports_matrix_tiles
 from react_text.backends.llama_cpp import LlamaCpp
@@ -40,8 +40,13 @@ from react_text.schema import first_problem
 from react_text.tools import Tool
 
 DIALECT = load_dialect("react")
+COLUMNS = ("well-formed", "valid", "called", "cut off", "tokens", "forced", "after call",
+           "tokens/s", "ratio", "drawn/s", "ratio", "s/call", "ratio")  # fmt: skip
 TOOLS_OFFERED = 3
-MAX_TOKENS = 200
+MAX_TOKENS = 160
+
+
+clock: Callable[[], float] = time.perf_counter
 
 
 def text(**more: Any) -> dict[str, Any]:
@@ -340,9 +345,9 @@ def ours(model: LlamaCpp, question: Question, grammar: str | None) -> Outcome:
         grammar=grammar,
     )
     model.next_token_probabilities(question.messages, DIALECT.reply_start, [])
-    began = time.perf_counter()
+    began = clock()
     items = list(model.stream(request))
-    seconds = time.perf_counter() - began
+    seconds = clock() - began
     last = items[-1]
     assert isinstance(last, Reply)
     pieces = [(item.text, item.tokens) for item in items if isinstance(item, Delta)]
@@ -355,14 +360,14 @@ def every_token(model: LlamaCpp, question: Question) -> Outcome:
         return ours(model, question, question.grammar)
 
 
-def theirs(other: llama_cpp.Llama, prompt: list[int], question: Question) -> Outcome:
+def theirs(other: Any, prompt: list[int], question: Question) -> Outcome:
     pairs = enumerate(zip(other._input_ids, prompt, strict=False))
     shared = next((at for at, (held, wanted) in pairs if held != wanted), min(other.n_tokens, len(prompt)))
     other.n_tokens = min(shared, other.n_tokens, len(prompt) - 1)
     other._ctx.kv_cache_seq_rm(-1, other.n_tokens, -1)
     other.eval(prompt[other.n_tokens :])
-    began = time.perf_counter()
-    grammar = llama_cpp.LlamaGrammar.from_string(question.grammar, verbose=False)
+    began = clock()
+    grammar = library().LlamaGrammar.from_string(question.grammar, verbose=False)
     pieces, reason = [], None
     for chunk in other.create_completion(
         prompt, max_tokens=MAX_TOKENS, temperature=0.0, stop=list(DIALECT.stop), grammar=grammar, stream=True
@@ -370,12 +375,13 @@ def theirs(other: llama_cpp.Llama, prompt: list[int], question: Question) -> Out
         choice = chunk["choices"][0]  # type: ignore[index]
         reason = choice["finish_reason"] or reason
         pieces.append((choice["text"], other.n_tokens - len(prompt) + 1))
-    seconds = time.perf_counter() - began
+    seconds = clock() - began
     return outcome(pieces, other.n_tokens - len(prompt), 0, seconds, reason == "length", question)
 
 
-def open_other(path: Path, model: LlamaCpp) -> llama_cpp.Llama:
+def open_other(path: Path, model: LlamaCpp) -> Any:
     """llama-cpp-python's own model, set up like ours."""
+    llama_cpp = library()  # loaded by us first, so that its threads wait as ours do
     defaults = llama_cpp.llama_model_default_params
 
     def params() -> Any:
@@ -399,8 +405,8 @@ def open_other(path: Path, model: LlamaCpp) -> llama_cpp.Llama:
 
 def report(arms: dict[str, list[Outcome]]) -> None:
     free = arms["free"]
-    print(f"{'':18}{'well-formed':>12}{'valid':>8}{'called':>8}{'cut off':>8}{'tokens':>8}{'forced':>8}{'after call':>11}"
-          f"{'tokens/s':>10}{'ratio':>7}{'drawn/s':>9}{'ratio':>7}{'s/call':>8}{'ratio':>7}")  # fmt: skip
+    widths = (12, 8, 8, 8, 8, 8, 11, 10, 7, 9, 7, 8, 7)
+    print(" " * 18 + "".join(f"{name:>{width}}" for name, width in zip(COLUMNS, widths, strict=True)))
     for name, outcomes in arms.items():
         count = len(outcomes)
         share = {
@@ -440,14 +446,18 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2", help="a GGUF path, or smollm2")
     parser.add_argument("--limit", type=int, help="ask only this many questions, spread over all tools")
     parser.add_argument("--show", action="store_true", help="print every reply")
+    parser.add_argument("--processor", action="store_true", help="count processor seconds instead of the clock's")
     options = parser.parse_args()
+    if options.processor:
+        global clock
+        clock = time.process_time
     path = resolve_model(options.model)
     asked = list(questions())
     model = LlamaCpp(path, n_ctx=2048)
     other = open_other(path, model)
     ours(model, asked[0], asked[0].grammar)
-    if options.limit:
-        asked = asked[:: max(1, len(asked) // options.limit)][: options.limit]
+    count = min(options.limit or len(asked), len(asked))
+    asked = [asked[index * len(asked) // count] for index in range(count)]
     arms: dict[str, Callable[[Question], Outcome]] = {
         "free": lambda question: ours(model, question, None),
         "grammar": lambda question: ours(model, question, question.grammar),

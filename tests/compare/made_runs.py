@@ -115,7 +115,9 @@ def records(models: Sequence[str], arms: Sequence[str], tasks: int, seeds: int =
                     yield record(model, arm, f"task_{number:03}", seed)
 
 
-def meta(models: Sequence[str], arms: Sequence[str], source: str = "builtin", split: str = "test") -> dict[str, Any]:
+def meta(
+    models: Sequence[str], arms: Sequence[str], source: str = "builtin", split: str = "test", count: int = 0
+) -> dict[str, Any]:
     """What such a run says about itself."""
     return {
         "format": 1,
@@ -123,7 +125,7 @@ def meta(models: Sequence[str], arms: Sequence[str], source: str = "builtin", sp
         "versions": {"react_text": "0.1.0", "python": "3.11.9", "llama_cpp_python": "0.3.36"},
         "machine": {"cpu": "x86_64", "cores": 2, "memory": "24 GiB"},
         "seed": 0,
-        "tasks": {"source": source, "count": 40, "digest": "ab" * 32, "split": split},
+        "tasks": {"source": source, "count": count, "digest": "ab" * 32, "split": split},
         "models": [
             {
                 "name": name,

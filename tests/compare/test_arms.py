@@ -27,9 +27,7 @@ CALL = 'Thought: I book.\nAction: book_table\nAction Input: {"people": 4}'
 
 def _first_call(needs_call: bool = True) -> Task:
     calls = (ExpectedCall("book_table", {"people": (4,)}),) if needs_call else ()
-    return Task(
-        "t", "c", "A table for four?", "k", lambda e: Offered((TOOL,)), needs_call, calls, first_call_only=True
-    )
+    return Task("t", "c", "A table for four?", "k", lambda e: Offered((TOOL,)), needs_call, calls, first_call_only=True)
 
 
 def test_a_record_holds_every_step_as_it_was_written_and_read() -> None:
@@ -134,6 +132,14 @@ def _text_run() -> list[str]:
         'Thought: I look.\nAction: stock\nAction Input: {"sku": "KT-481"}',
         "Thought: I know.\nFinal Answer: There are 7.",
     ]
+
+
+def test_another_argument_of_the_agent_can_be_measured_under_a_name_of_its_own() -> None:
+    settings = Settings(agent={"token_budget": 1}, label="short")
+    record = recorded(STOCK, Scripted(_text_run()), settings=settings)
+    assert record["arm"] == "text short"
+    assert record["key"] == "played|text short|react|dev-one-04|0"
+    assert record["stop_reason"] == "token_budget"
 
 
 def test_tokens_after_the_whole_call_are_counted() -> None:

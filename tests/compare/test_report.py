@@ -160,6 +160,16 @@ def test_text_that_strict_json_refuses_is_counted_all_the_same(tmp_path):
     assert "😀" in "".join(piece[0] for piece in Page(page(measured)).outputs[0]["steps"][0]["pieces"])
 
 
+def test_a_run_that_was_stopped_half_way_says_how_much_of_it_there_is(tmp_path):
+    about = meta(["made-1"], ARMS, count=30) | {"dialects": ["react"], "seeds": [0]}
+    folder = write_run(tmp_path / "run", list(records(["made-1"], ARMS, 25)), about)
+    assert read_runs([folder]).notes == [
+        "run is not finished: it holds 100 of 120 records. Its command goes on with it."
+    ]
+    write_run(folder, list(records(["made-1"], ARMS, 30)), about)
+    assert read_runs([folder]).notes == []
+
+
 def test_a_run_without_meta_is_reported_with_a_note(run):
     (run / "meta.json").unlink()
     measured = read_runs([run])
@@ -168,11 +178,47 @@ def test_a_run_without_meta_is_reported_with_a_note(run):
     assert "made-1" in markdown(measured)
 
 
-def test_runs_of_another_model_file_under_the_same_name_are_called_out(run, tmp_path):
+def test_another_model_file_under_the_same_name_is_another_model(run, tmp_path):
     about = meta(["made-1"], ARMS)
     about["models"][0]["digest"] = "f" * 64
+    other = write_run(tmp_path / "other", list(records(["made-1"], ARMS, 25)), about)
+    measured = read_runs([run, other])
+    assert [name.partition(" (")[0] for name in measured.all.models] == ["made-1", "made-1"]
+    assert measured.all.models[1] == "made-1 (ffffffff)"
+    text = models_page(measured)
+    assert text.index("### made-1 (ffffffff)") < text.index("sha256 ffffffffffffffff") < text.index("Run other:")
+
+
+def test_task_sets_that_differ_under_one_name_are_called_out(run, tmp_path):
+    about = meta(["made-1"], ARMS)
+    about["tasks"]["digest"] = "f" * 64
     other = write_run(tmp_path / "other", list(records(["made-1"], ARMS, 26)), about)
-    assert any("The model made-1 is not the same in all runs" in note for note in read_runs([run, other]).notes)
+    assert any("The task set builtin (test) is not the same" in note for note in read_runs([run, other]).notes)
+
+
+def test_runs_with_other_settings_are_compared_and_not_mixed(run, tmp_path):
+    about = meta(["made-1"], ARMS)
+    about["settings"] |= {"temperature": 0.7}
+    lines = list(records(["made-1"], ARMS, 25))
+    for line in lines:
+        line["outcome"]["solved"] = True
+    measured = read_runs([run, write_run(tmp_path / "warm", lines, about)])
+    labels = [findings.label(tally, measured.all) for tally in measured.all.tallies]
+    assert labels[:2] == ["text · temperature 0.0", "text · temperature 0.7"]
+    assert measured.notes == []
+    assert all(tally.n == 25 for tally in measured.all.tallies)
+    assert recommend(measured, "made-1").cell.variant == "temperature 0.7"
+    assert "temperature 0.7" in Page(page(measured)).text
+
+
+def test_runs_are_kept_apart_by_their_folders_when_asked(run, tmp_path):
+    other = write_run(tmp_path / "later", lines_of(run), meta(["made-1"], ARMS))
+    outcome = report(run, other, "--apart", "--out", tmp_path / "both")
+    assert outcome.exit_code == 0, outcome.output
+    text = (tmp_path / "both" / "report.md").read_text(encoding="utf-8")
+    assert (
+        "| made-1 | text · later | text · run | 25 |" in text or "| made-1 | text · run | text · later | 25 |" in text
+    )
 
 
 def test_reading_a_run_leaves_its_records_as_they_are(run):
@@ -335,7 +381,7 @@ def test_a_recommendation_is_chosen_on_development_tasks_and_reported_on_the_oth
     test = write_run(tmp_path / "test", list(lines("auto")), meta(["made-1"], ["text", "auto"], "bfcl:multiple"))
     measured = read_runs([dev, test])
     chosen = recommend(measured, "made-1")
-    assert chosen.arm == "text"
+    assert chosen.cell.arm == "text"
     assert [view.name for view in chosen.held_out] == ["bfcl:multiple (test)"]
     text = models_page(measured)
     assert "had no part in the choice" in text

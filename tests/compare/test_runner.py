@@ -7,6 +7,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def test_what_was_added_to_a_run_is_all_that_runs(tmp_path: Path) -> None:
 def test_tasks_of_one_kit_follow_each_other(tmp_path: Path) -> None:
     kits = {task.id: task.kit for task in TASKS.tasks}
     order = [kits[key.split("|")[3]] for key in _run(_plan(_load), tmp_path)]
-    assert sum(one != other for one, other in zip(order, order[1:], strict=False)) == len(set(order)) - 1
+    assert sum(one != other for one, other in pairwise(order)) == len(set(order)) - 1
 
 
 def test_ctrl_c_keeps_what_is_done_and_the_rest_runs_later(tmp_path: Path) -> None:

@@ -133,7 +133,12 @@ def test_the_answer_of_a_run_that_was_stopped_is_no_answer() -> None:
 
 @pytest.mark.parametrize(
     ("step", "read"),
-    [(FINAL, "strict"), (FINAL | {"strict": False}, "repaired"), ({}, "failed"), (_called("x", strict=False), "repaired")],
+    [
+        (FINAL, "strict"),
+        (FINAL | {"strict": False}, "repaired"),
+        ({}, "failed"),
+        (_called("x", strict=False), "repaired"),
+    ],
 )
 def test_the_first_reply_says_how_a_run_was_read(step: dict[str, Any], read: str) -> None:
     found = outcome(_task(calls=(CALL,)), _record(step, FINAL, answer="done"))

@@ -38,8 +38,8 @@ def assemble_events(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         delta = choice.get("delta") or choice.get("message") or {}
         if not isinstance(delta, Mapping):
             continue
-        content.append(_text(delta.get("content")))
-        reasoning.append(_text(delta.get("reasoning_content")) or _text(delta.get("reasoning")))
+        content.append(text_of(delta.get("content")))
+        reasoning.append(text_of(delta.get("reasoning_content")) or text_of(delta.get("reasoning")))
         for entry in _entries(delta.get("tool_calls")):
             _take(calls, entry)
         function_call = delta.get("function_call")
@@ -86,7 +86,8 @@ def _first_choice(event: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
-def _text(content: Any) -> str:
+def text_of(content: Any) -> str:
+    """The text of a content: a string, or a list of parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -111,8 +112,8 @@ class _StreamedCall:
 
     def add(self, entry: Mapping[str, Any]) -> None:
         function = _function(entry)
-        self.id = self.id or _text(entry.get("id"))
-        name = _text(function.get("name"))
+        self.id = self.id or text_of(entry.get("id"))
+        name = text_of(function.get("name"))
         # a name is sent once, in every chunk, as all so far, or in pieces
         if name.startswith(self.name):
             self.name = name
@@ -144,8 +145,8 @@ def _function(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 def _take(calls: list[_StreamedCall], entry: Mapping[str, Any]) -> None:
     """Add one delta to the call it belongs to, or begin a new call."""
     index = entry.get("index")
-    call_id = _text(entry.get("id"))
-    name = _text(_function(entry).get("name"))
+    call_id = text_of(entry.get("id"))
+    name = text_of(_function(entry).get("name"))
     current = next((call for call in reversed(calls) if call_id and call.id == call_id), None)
     if current is None:
         current = next((call for call in reversed(calls) if index is not None and call.index == index), None)

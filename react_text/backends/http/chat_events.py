@@ -12,7 +12,7 @@ from typing import Any
 
 from react_text.backends.base import FinishReason, Reply, Request, StreamItem
 from react_text.backends.chat_template import RAW_STOPS
-from react_text.backends.http.assemble import assemble_events
+from react_text.backends.http.assemble import assemble_events, text_of
 from react_text.backends.http.endpoint_errors import ErrorBody, read_body, read_error
 from react_text.backends.http.reply_text import ReplyText
 from react_text.errors import BackendError, EndpointError
@@ -134,8 +134,10 @@ class ChatReader:
         if not isinstance(delta, dict):
             delta = {}
         piece = delta.get("text" if self._raw else "content")
+        if not isinstance(piece, str):
+            piece = text_of(piece)
         items: Sequence[StreamItem] = ()
-        if isinstance(piece, str) and piece:
+        if piece:
             items = self.text.add(piece)
         if not _BESIDE_TEXT.isdisjoint(delta) and any(delta.get(name) for name in _BESIDE_TEXT):
             self._plain = False
@@ -174,8 +176,7 @@ class ChatReader:
         self.finished = str(choice.get("finish_reason") or "stop")
         sent = choice.get("message")
         message = dict(sent) if isinstance(sent, dict) else {"role": "assistant", "content": choice.get("text")}
-        content = message.get("content")
-        content = content if isinstance(content, str) else ""
+        content = text_of(message.get("content"))
         # in one piece, llama-server repeats the beginning it was given
         if self.text.text and content.startswith(self.text.text):
             content = content[len(self.text.text) :]

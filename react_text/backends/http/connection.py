@@ -35,6 +35,11 @@ LONGEST_ERROR = 256 * 2**10
 LONGEST_SILENCE = 10.0
 """Seconds that a small question waits for an answer."""
 
+JSON = {"Content-Type": "application/json"}
+
+KEPT_ALIVE = 60.0
+"""Seconds that an unused connection is kept: tools run between two requests of a run."""
+
 RETRIED = frozenset({"unreachable", "disconnected", "busy", "loading", "server"})
 """Reasons for which the same request may work a moment later; a generation changes nothing on the user's side."""
 
@@ -67,6 +72,21 @@ class Answer:
     text: str = ""
 
 
+def encoded(body: Mapping[str, Any]) -> bytes:
+    """A body as JSON in UTF-8; half a surrogate pair, which a model may have written, becomes a replacement character.
+
+    Raises BackendError for what JSON cannot hold.
+    """
+    try:
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise BackendError(f"The request cannot be written as JSON: {error}.", hint="Check what body= holds.") from None
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
 class Connection:
     """Kept-alive connections to one endpoint, for threads and for event loops.
 
@@ -96,6 +116,9 @@ class Connection:
         self._connect_timeout = connect_timeout
         self._max_connections = max_connections
         self._headers = dict(headers or {})
+        for name, value in self._headers.items():
+            if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
+                raise BackendError(f"The header {name!r} holds a character that no HTTP header can carry.")
         self._hints = {**HINTS, **(hints or {})}
         self._silent = False
         self._client: httpx.Client | None = None
@@ -141,7 +164,9 @@ class Connection:
     def _open(self, url: str, body: Mapping[str, Any], deadline: float | None) -> httpx.Response:
         client = self.client()
         with self.translated():
-            request = client.build_request("POST", _url(url), json=body, timeout=self._until(deadline))
+            request = client.build_request(
+                "POST", _url(url), content=encoded(body), headers=JSON, timeout=self._until(deadline)
+            )
             response = client.send(request, stream=True)
         if response.is_success:
             return response
@@ -155,7 +180,9 @@ class Connection:
     async def _aopen(self, url: str, body: Mapping[str, Any], deadline: float | None) -> httpx.Response:
         client = await self.async_client()
         with self.translated():
-            request = client.build_request("POST", _url(url), json=body, timeout=self._until(deadline))
+            request = client.build_request(
+                "POST", _url(url), content=encoded(body), headers=JSON, timeout=self._until(deadline)
+            )
             response = await client.send(request, stream=True)
         if response.is_success:
             return response
@@ -177,7 +204,7 @@ class Connection:
 
         def attempt() -> Answer:
             seconds = self._patience(ask)
-            with self.client().stream(ask.method, ask.url, json=ask.json, timeout=self._timeout(seconds)) as response:
+            with self.client().stream(ask.method, ask.url, **_sent(ask), timeout=self._timeout(seconds)) as response:
                 return _answer(response, capped(response.iter_bytes(), LONGEST_BODY, seconds))
 
         try:
@@ -193,7 +220,7 @@ class Connection:
 
         async def attempt() -> Answer:
             client, seconds = await self.async_client(), self._patience(ask)
-            async with client.stream(ask.method, ask.url, json=ask.json, timeout=self._timeout(seconds)) as response:
+            async with client.stream(ask.method, ask.url, **_sent(ask), timeout=self._timeout(seconds)) as response:
                 return _answer(response, await acapped(response.aiter_bytes(), LONGEST_BODY, seconds))
 
         try:
@@ -276,7 +303,9 @@ class Connection:
             "auth": (address.user, address.password) if address.user and not self.key else None,
             "timeout": self._timeout(self.timeout),
             "limits": httpx.Limits(
-                max_connections=self._max_connections, max_keepalive_connections=self._max_connections
+                max_connections=self._max_connections,
+                max_keepalive_connections=self._max_connections,
+                keepalive_expiry=KEPT_ALIVE,
             ),
             "trust_env": not address.is_loopback,
             # for plain http no certificates are read: loading them takes longer than a local request
@@ -486,6 +515,10 @@ def _url(text: str) -> httpx.URL:
     import httpx
 
     return httpx.URL(text)
+
+
+def _sent(ask: Ask) -> dict[str, Any]:
+    return {} if ask.json is None else {"content": encoded(ask.json), "headers": JSON}
 
 
 def _ends_itself(response: httpx.Response) -> bool:

@@ -72,6 +72,6 @@ def _evaluate(engine: Engine, tokens: Sequence[int], guess: Sequence[int]) -> No
     start = 0
     batch = [*tokens, *guess]
     while len(batch) - start > PROMPT_CHUNK:
-        engine.evaluate(batch[start : start + PROMPT_CHUNK // 2])
+        engine.evaluate(batch[start : start + PROMPT_CHUNK // 2], decoding=True)
         start += PROMPT_CHUNK // 2
-    engine.evaluate(batch[start:], outputs=len(guess) + 1)
+    engine.evaluate(batch[start:], outputs=len(guess) + 1, decoding=True)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from react_text.backends.llama.batch import Batch
 from react_text.backends.llama.gguf import check_gguf, load_failure
+from react_text.backends.llama.slots import Slots
 from react_text.backends.llama.threads import (
     decode_threads,
     patient_threads,
@@ -41,6 +42,9 @@ PROMPT_CHUNK = 128
 
 DEFAULT_CONTEXT = 4096
 LARGEST_CONTEXT = 2**31 - 1
+MOST_SLOTS = 64
+_NO_ROOM = 1
+"""What llama.cpp answers, with nothing changed, when no cells of its cache are free."""
 MOST_THREADS = 512
 """ggml ends the process above this."""
 
@@ -121,8 +125,8 @@ class _Handles:
 class Engine:
     """One loaded model with one context. Not thread-safe: its owner takes turns.
 
-    `cached` are the tokens whose keys and values the context holds, from position 0 on. `can_drop` says whether the
-    last of them can be dropped without evaluating the others again. Dropping the last reference frees the model as
+    The context holds one conversation in each of its `slots`; all is said of the active one. `can_drop` says whether
+    its last tokens can be dropped without evaluating the others again. Dropping the last reference frees the model as
     `close` does.
     """
 
@@ -134,9 +138,11 @@ class Engine:
         n_threads: int | None = None,
         n_threads_batch: int | None = None,
         n_gpu_layers: int = 0,
+        slots: int = 1,
         on_load: Callable[[float], None] | None = None,
     ) -> None:
         check_gguf(path)
+        _check_setting("slots", slots, MOST_SLOTS)
         _check_setting("n_ctx", n_ctx, LARGEST_CONTEXT)
         _check_setting("n_threads", n_threads, MOST_THREADS)
         _check_setting("n_threads_batch", n_threads_batch, MOST_THREADS)
@@ -144,7 +150,6 @@ class Engine:
         self._handles = _Handles(self._lib)
         # at exit the operating system takes the memory back, and the C library may be half gone by then
         weakref.finalize(self, self._handles.free).atexit = False
-        self.cached: list[int] = []
         try:
             self._load(path, n_gpu_layers, on_load)
             self.metadata = self._read_metadata()
@@ -157,7 +162,7 @@ class Engine:
                 logger.warning("n_ctx is %d and the model was trained on %d tokens", self.context_length, trained)
             self.n_threads = n_threads or decode_threads(physical_cores())
             self.n_threads_batch = n_threads_batch or n_threads or prompt_threads(usable_cpus())
-            self._open_context()
+            self._open_context(slots)
         except BaseException:
             self.close()
             raise
@@ -201,7 +206,7 @@ class Engine:
         checks = ("llama_model_is_recurrent", "llama_model_is_hybrid")
         return any(getattr(self._lib, name, lambda _model: False)(self._handles.model()) for name in checks)
 
-    def _open_context(self) -> None:
+    def _open_context(self, slots: int) -> None:
         needed, memory = self._cache_bytes(), _physical_memory()
         hint = "Use a smaller n_ctx (--n-ctx)."
         if memory is not None and needed > memory:
@@ -215,12 +220,16 @@ class Engine:
         params.n_batch = params.n_ubatch = min(PROMPT_CHUNK, self.context_length)
         params.n_threads = self.n_threads
         params.n_threads_batch = self.n_threads_batch
+        params.n_seq_max = slots
+        # one pool of cells for all slots: one conversation can have all of it
+        params.kv_unified = True
         params.no_perf = True
         context = self._lib.llama_init_from_model(self._handles.model(), params)
         if not context:
             raise BackendError(f"llama.cpp could not open a context of {self.context_length} tokens.", hint=hint)
         self._handles.set_context(context)
         self._batch = Batch(self._lib, params.n_batch)
+        self.slots = Slots(self._lib, self._handles.context, slots, can_share=self.can_drop)
 
     def _cache_bytes(self) -> int:
         """Memory of the KV cache at 16 bits a value, an upper estimate where layers differ."""
@@ -258,20 +267,20 @@ class Engine:
         found = self._lib.llama_model_chat_template(self._handles.model(), None)
         return found.decode("utf-8", "replace") if found else None
 
+    @property
+    def cached(self) -> list[int]:
+        """The tokens whose keys and values the context holds for the active conversation, from position 0 on."""
+        return self.slots.tokens
+
     def keep(self, count: int) -> int:
         """Drop all but the first `count` cached tokens; returns how many are left, `count` or where that fails 0."""
-        memory = self._lib.llama_get_memory(self._handles.context())
-        count = min(count, len(self.cached))
-        # an interrupt may have come between a computation and the note of it, so the context is asked, not the list
-        held = self._lib.llama_memory_seq_pos_max(memory, 0) + 1
-        if held < count or (held > count and not (count and self._lib.llama_memory_seq_rm(memory, 0, count, -1))):
-            self._lib.llama_memory_clear(memory, True)
-            count = 0
-        del self.cached[count:]
-        return count
+        return self.slots.keep(count)
 
-    def evaluate(self, tokens: Sequence[int], *, outputs: int = 1) -> None:
-        """Append at most PROMPT_CHUNK tokens to the context; afterwards `logits` speaks of the last `outputs`."""
+    def evaluate(self, tokens: Sequence[int], *, outputs: int = 1, decoding: bool = False) -> None:
+        """Append at most PROMPT_CHUNK tokens to the context; afterwards `logits` speaks of the last `outputs`.
+
+        `decoding` uses the threads for decoding: the tokens of a reply are too few for more to pay on a busy machine.
+        """
         context = self._handles.context()
         if not 0 < outputs <= len(tokens) <= PROMPT_CHUNK:
             raise BackendError(f"{len(tokens)} tokens cannot be evaluated at once, wanted 1 to {PROMPT_CHUNK}.")
@@ -279,8 +288,11 @@ class Engine:
             raise BackendError("The context is full.", hint="Use a larger n_ctx (--n-ctx).")
         if min(tokens) < 0 or max(tokens) >= self.vocabulary.size:
             raise BackendError(f"A token is outside the vocabulary of {self.vocabulary.size}.")
-        batch = self._batch.fill(tokens, start=len(self.cached), sequence=0, outputs=outputs)
+        batch = self._batch.fill(tokens, start=len(self.cached), sequence=self.slots.active, outputs=outputs)
+        self._lib.llama_set_n_threads(context, self.n_threads, self.n_threads if decoding else self.n_threads_batch)
         status = self._lib.llama_decode(context, batch)
+        while status == _NO_ROOM and self.slots.evict():
+            status = self._lib.llama_decode(context, batch)
         if status != 0:
             self.keep(0)
             raise BackendError(f"llama.cpp could not evaluate the tokens (status {status}).", retryable=True)

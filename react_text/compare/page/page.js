@@ -49,7 +49,7 @@
     for (const [value, n, text] of entries) select.append(new Option(`${text || value || "none"} (${n})`, value));
     select.parentElement.hidden = entries.length < 2 && !["repair", "fault", "outcome"].includes(name);
   };
-  for (const name of ["model", "arm", "dialect", "category"]) fill(name, choices(outputs.map((o) => o[name])));
+  for (const name of ["model", "arm", "dialect", "variant", "category"]) fill(name, choices(outputs.map((o) => o[name])));
   fill("repair", choices(outputs.flatMap((o) => [...o.repairs])));
   fill("fault", choices(outputs.flatMap((o) => [...o.faults])));
   fill("outcome", Object.entries(OUTCOMES)
@@ -59,7 +59,7 @@
     const values = Object.fromEntries(new FormData(form));
     const words = values.search.toLowerCase().split(/\s+/).filter(Boolean);
     return outputs.filter((output) =>
-      ["model", "arm", "dialect", "category"].every((name) => !values[name] || output[name] === values[name]) &&
+      ["model", "arm", "dialect", "variant", "category"].every((name) => !values[name] || output[name] === values[name]) &&
       (!values.outcome || OUTCOMES[values.outcome][1](output)) &&
       (!values.repair || output.repairs.has(values.repair)) &&
       (!values.fault || output.faults.has(values.fault)) &&
@@ -90,7 +90,7 @@
   };
 
   const card = (output) => {
-    const meta = el("span", "meta", ...[output.model, output.arm, output.dialect, output.category]
+    const meta = el("span", "meta", ...[output.model, output.arm, output.dialect, output.variant, output.category]
       .filter(Boolean).map((text) => el("span", "", text)));
     for (const fault of output.faults) meta.append(el("span", "tag failed", fault));
     for (const repair of [...output.repairs].slice(0, 6)) meta.append(el("span", "tag repaired", repair));
@@ -106,7 +106,7 @@
   const body = (output) => {
     const node = el("div", "body");
     output.steps.forEach((step, number) => node.append(stepOf(step, number + 1)));
-    if (output.more_steps) node.append(el("p", "how", `${plural(output.more_steps, "further reply").replace("replys", "replies")} not shown.`));
+    if (output.more_steps) node.append(el("p", "how", `${output.more_steps} more ${output.more_steps === 1 ? "reply" : "replies"} not shown.`));
     const facts = [["answer", output.answer || "none"], ["ended by", output.stop]];
     const yes = (value) => (value === true ? "yes" : value === false ? "no" : null);
     for (const [name, key] of [["right tool", "right_tool"], ["right arguments", "right_arguments"],
@@ -146,6 +146,7 @@
       raw.append(span);
     });
     if (!step.pieces.length) raw.append(el("i", "how", "(nothing)"));
+    else if (!step.pieces.some((piece) => piece[0].trim())) raw.replaceChildren(el("i", "how", "(only blanks)"));
     node.append(raw);
     if (step.cut) node.append(el("p", "how", `${step.cut.toLocaleString("en")} more characters are not shown.`));
     if (step.edits.length) node.append(mended(step));
