@@ -28,6 +28,7 @@ from react_text.loop import (
     LoopGenerator,
     RunCalls,
     Setup,
+    Weigh,
     run_loop,
 )
 from react_text.messages import Call, Message, Observation, Usage
@@ -36,12 +37,16 @@ from react_text.protocol.dialect import Dialect
 from react_text.protocol.render import Entry, user_message
 from react_text.ranking import Offer, ToolsLimit
 from react_text.runaway import Watch
+from react_text.steering import Policies
 from react_text.switch import Mode, Wanted, start
 from react_text.toolbox import Toolbox
 from react_text.tools import Tool
 
 TOOL_POLL = 0.05
 """Seconds between looks at whether a run was cancelled while its tools are running."""
+
+
+STEERED = Policies()
 
 
 class Agent:
@@ -89,6 +94,7 @@ class Agent:
         sampling: Sampling | None = None,
         confirm: Confirm | None = None,
         tools_limit: ToolsLimit = "auto",
+        policies: Policies | None = STEERED,
     ) -> None:
         if mode not in ("auto", "text", "structured"):
             raise ValueError(f"mode {mode!r} is not known; use 'auto', 'text' or 'structured'.")
@@ -108,6 +114,7 @@ class Agent:
             switch=switch,
             limits=Limits(max_steps, max_tokens, token_budget, time_budget),
             sampling=sampling or Sampling(),
+            policies=policies if hasattr(self.backend, "next_token_probabilities") else None,
             grammar_use=grammar or ("always" if self.backend.supports_grammar else "never"),
             context_length=self.backend.context_length,
             count_tokens=self.backend.count_tokens,
@@ -145,6 +152,8 @@ class Agent:
             sent: Any = None
             if isinstance(item, Generate):
                 sent = yield from self._generate(item, cancel)
+            elif isinstance(item, Weigh):
+                sent = self._weigh(item)
             elif isinstance(item, RunCalls):
                 asked = self._ask(item.calls)
                 if asked is None:
@@ -182,6 +191,8 @@ class Agent:
                         sent = event
                     else:
                         yield event
+            elif isinstance(item, Weigh):
+                sent = await asyncio.to_thread(self._weigh, item)
             elif isinstance(item, RunCalls):
                 asked = await self._aask(item.calls)
                 if asked is None:
@@ -228,6 +239,19 @@ class Agent:
         return run_loop(
             readable, self.setup_for(readable, history), time.monotonic, [Entry(message) for message in history]
         )
+
+    def _weigh(self, item: Weigh) -> tuple[float, ...] | None:
+        """How likely the model finds each way to go on, or None where the backend cannot tell."""
+        probabilities = getattr(self.backend, "next_token_probabilities", None)
+        if probabilities is None:
+            return None
+        try:
+            found: tuple[float, ...] = probabilities(
+                item.messages, item.reply_start, item.continuations, tools=item.tools
+            )
+        except BackendError:
+            return None
+        return found
 
     def _run_calls(self, calls: Sequence[Call], seconds: float | None, cancel: _Cancel) -> list[Observation] | None:
         """The observations, or None when the run was cancelled or its time was up while a tool was still running.

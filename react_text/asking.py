@@ -68,7 +68,7 @@ def _structured(backend: Backend, tools: tuple[Tool, ...], instructions: str) ->
         wanted: tuple[GrammarWanted, ...] = ("any", "answer")
         made = {one: native_grammar(family, tools, one).gbnf for one in wanted}
         grammars = {one: gbnf for one, gbnf in made.items() if _usable(gbnf)}
-    return StructuredMode(tools, entries, pairs_by_position(backend), grammars, calls_as_text=family == "bare")
+    return StructuredMode(tools, entries, pairs_by_position(backend), grammars, family)
 
 
 def tool_support(backend: Backend, mode: Wanted) -> Support:

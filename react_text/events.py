@@ -111,10 +111,11 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class Steered:
-    """The loop intervened: a repeated call was pointed out, an answer is asked for, or the history was shortened."""
+    """The loop intervened: a repeated call was pointed out, an answer is asked for, the history was shortened, the next
+    reply is begun for the model, or the last one is asked for again."""
 
     step: int
-    reason: Literal["repeated_call", "answer_now", "history_shortened"]
+    reason: Literal["repeated_call", "answer_now", "history_shortened", "move", "second_look"]
     detail: str
 
 

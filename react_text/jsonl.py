@@ -13,19 +13,32 @@ from typing import Any, TextIO
 
 from react_text.errors import RecordError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
-def append_to(path: Path) -> TextIO:
+
+def append_to(path: Path, *, alone: bool = False) -> TextIO:
     """A file to append to, readable by its owner alone where it is new; a last line that was cut off is ended first.
 
-    Raises RecordError.
+    `alone` keeps other programs that ask for the same out until it is closed, where the system can. Raises RecordError.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        if alone and fcntl is not None:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                raise RecordError(
+                    f"{path} is in use by another program; end that first, or take another file."
+                ) from None
         with open(descriptor, "rb", closefd=False) as read:
             read.seek(0, os.SEEK_END)
             read.seek(max(0, read.tell() - 1))
             torn = read.read(1) not in (b"", b"\n")
-        file = open(descriptor, "a", encoding="utf-8", errors="backslashreplace", newline="\n")
+        file = os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace", newline="\n")
         if torn:
             file.write("\n")
         return file

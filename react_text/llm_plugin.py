@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import llm
-from llm.parts import AttachmentPart, Message, ReasoningPart, StreamEvent, TextPart, ToolCallPart, ToolResultPart
 from pydantic import Field
 
 if TYPE_CHECKING:
+    from llm.parts import Message, StreamEvent, ToolResultPart
+
     from react_text.chat import FallbackChat
 
 PREFIX = "react-text/"
@@ -26,6 +27,11 @@ PREFIX = "react-text/"
 
 @llm.hookimpl
 def register_models(register: Any) -> None:
+    try:
+        import llm.parts  # noqa: F401
+    except ImportError:
+        click.echo("The models of react-text need llm 0.36 or newer: pip install -U 'llm>=0.36'", err=True)
+        return
     for name, source in known_models().items():
         register(ReactText(PREFIX + name, source), AsyncReactText(PREFIX + name, source))
 
@@ -140,6 +146,8 @@ class _Reading:
         self.calls: list[dict[str, str]] = []
 
     def events(self, chunk: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        from llm.parts import StreamEvent
+
         if usage := chunk.get("usage"):
             cached = usage["prompt_tokens_details"]["cached_tokens"]
             details = {"prompt_tokens_details": {"cached_tokens": cached}} if cached else None
@@ -159,6 +167,8 @@ class _Reading:
                 yield from self._call(part)
 
     def _call(self, part: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        from llm.parts import StreamEvent
+
         function = part["function"]
         if part["index"] == len(self.calls):
             self.calls.append({"id": part["id"], "name": function["name"], "arguments": ""})
@@ -177,6 +187,8 @@ class _Reading:
 
 def messages_of(messages: Iterable[Message]) -> Iterator[dict[str, Any]]:
     """Messages of `llm` as chat-completions messages. Raises ValueError for an attachment."""
+    from llm.parts import AttachmentPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+
     unnamed = 0
     waiting: list[str] = []
     for message in messages:

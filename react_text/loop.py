@@ -33,10 +33,12 @@ from react_text.modes import AskingMode
 from react_text.protocol.dialect import Dialect
 from react_text.protocol.examples import copies_answer, copies_example, examples_of
 from react_text.protocol.render import Entry, observation_message, user_message
+from react_text.steering import Move, Policies, Score, Steering
 from react_text.switch import Mode, Switch, after_error, after_turn
 from react_text.tools import Tool
 
 GrammarUse: TypeAlias = Literal["always", "ladder", "never"]
+FREE = Move()
 SHORTENED_TO = 200
 RUNAWAY_PENALTY = 1.2
 """Repeat penalty for the rest of a run once a reply has run away: what it said is not shown to the model again."""
@@ -61,7 +63,9 @@ CountTokens: TypeAlias = Callable[[Sequence[Message], str, Sequence[Mapping[str,
 class Setup:
     """Everything a run is given before its question.
 
-    `modes` are the ways to ask that this run may use, `switch` says which one it begins with. `count_tokens` gives the
+    `modes` are the ways to ask that this run may use, `switch` says which one it begins with. `policies` steer a model
+    whose driver can weigh ways to go on, None steers nothing; `calibration` is what runs with these tools have learnt
+    of the model's habits. `count_tokens` gives the
     length of a rendered prompt, or None where it cannot be known; `context_length` likewise.
     """
 
@@ -72,6 +76,8 @@ class Setup:
     limits: Limits = field(default_factory=Limits)
     sampling: Sampling = field(default_factory=Sampling)
     grammar_use: GrammarUse = "always"
+    policies: Policies | None = None
+    calibration: dict[str, tuple[float, ...]] = field(default_factory=dict)
     context_length: int | None = None
     count_tokens: CountTokens = lambda messages, reply_start, tools: None
 
@@ -84,6 +90,16 @@ class Generate:
     step: int
     seconds: float | None = None
     answer_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Weigh:
+    """Tell how likely the model finds each continuation after `reply_start`, as natural logarithms."""
+
+    messages: Sequence[Message]
+    reply_start: str
+    continuations: tuple[str, ...]
+    tools: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +136,7 @@ class Abandoned:
     """Calls that were still running when the run was cancelled, or its time was up."""
 
 
-LoopItem: TypeAlias = Generate | RunCalls | Event
+LoopItem: TypeAlias = Generate | Weigh | RunCalls | Event
 LoopGenerator: TypeAlias = Generator[LoopItem, Any, None]
 
 
@@ -153,10 +169,15 @@ class _Run:
         self.steps: list[Step] = []
         self.corrections = 0
         self.last_unreadable: str | None = None
+        self.last_fault: Fault | None = None
         self.penalty = 1.0
         self.results: dict[str, tuple[str, ...]] = {}
         self.pointed_out: set[str] = set()
         self.names = {tool.name for tool in setup.tools}
+        self.steering = None
+        if setup.policies is not None and setup.tools:
+            by_name = {tool.name: tool for tool in setup.tools}
+            self.steering = Steering(setup.policies, by_name, question or "", setup.calibration)
         self.examples = {tool.name: (tool, example) for tool, example in examples_of(setup.tools)}
 
     def steps_until_done(self) -> LoopGenerator:
@@ -174,7 +195,13 @@ class _Run:
         if len(self.steps) >= self.setup.limits.max_steps:
             yield from self.stop_at_the_limit()
         self.check_budgets()
-        turn, reply = yield from self.ask()
+        turn, reply = yield from self.ask((yield from self.next_move()))
+        if (move := self.second_look(turn)) is not None:
+            yield Steered(len(self.steps), "second_look", move.why)
+            self.check_budgets()
+            again, written = yield from self.ask(move)
+            if again.fault is None:
+                turn, reply = again, written
         fault = turn.fault or self.copied_example(turn)
         if fault is None and turn.kind == "final" and turn.final:
             self.entries.append(self.mode.answer_entry(turn, reply))
@@ -184,16 +211,51 @@ class _Run:
         yield from self.correct(fault or self.plain_fault("no_action"), turn, reply)
         return None
 
+    def next_move(self) -> Generator[LoopItem, Any, Move]:
+        """What the next reply is begun as; freely while a reply is being corrected."""
+        if self.steering is None:
+            return FREE
+        if self.corrections:
+            return self.steering.after_fault(self.last_fault, self.corrections) if self.last_fault else FREE
+        moving = self.steering.next_move()
+        try:
+            asked = next(moving)
+            while True:
+                asked = moving.send((yield self.weigh(asked)))
+        except StopIteration as done:
+            move: Move = done.value
+        if move.why:
+            yield Steered(len(self.steps) + 1, "move", move.why)
+        return move
+
+    def weigh(self, score: Score) -> Weigh:
+        """The ways to go on, for the driver to have weighed."""
+        entries = self.entries if score.question is None else [Entry(user_message(score.question))]
+        request = self.request(answer_only=False)
+        start, ways = self.mode.ways()
+        return Weigh(self.mode.messages(entries), start, ways, request.tools)
+
+    def second_look(self, turn: Turn) -> Move | None:
+        """How a reply is to be begun again, which may run nothing and end nothing as it stands; None where it may."""
+        if self.steering is None or turn.fault is not None:
+            return None
+        if turn.kind == "action":
+            return self.steering.doubts(turn.calls)
+        return self.steering.unanswered(turn.final or "") if turn.kind == "final" else None
+
     @property
     def mode(self) -> AskingMode:
         return self.setup.modes[self.switch.mode]
 
-    def ask(self, *, answer_only: bool = False) -> Generator[LoopItem, Any, tuple[Turn, Reply]]:
+    def ask(self, move: Move = FREE, *, answer_only: bool = False) -> Generator[LoopItem, Any, tuple[Turn, Reply]]:
         """Generate one reply and read it; a refusal of the mode is met by asking again in the other one."""
         number = len(self.steps) + 1
         yield StepStarted(number)
         while True:
-            request = yield from self.fitted(self.request(answer_only), number)
+            request = self.request(answer_only)
+            if move.kind != "free":
+                request = self.mode.begun(request, move, looked_up=bool(self.results))
+            request = yield from self.fitted(request, number)
             left = self.seconds_left()
             sent = yield Generate(replace(request, seconds=left), number, left, answer_only)
             if isinstance(sent, Generated):
@@ -209,12 +271,13 @@ class _Run:
                 raise _Stop("backend_error", str(sent.error))
             yield from self.change_to(changed, number)
         reply, mode = sent.reply, self.mode
-        turn = mode.read(reply, answer_only=answer_only)
+        final_begun = answer_only or move.kind == "answer"
+        turn = mode.read(reply, answer_only=final_begun)
         if sent.ended == "runaway":
             turn = Turn("none", thought=turn.thought, fault=self.plain_fault("runaway"))
         self.steps.append(Step(reply.text, turn, (), reply.usage))
         yield TurnRead(
-            number, reply.text, turn, reply.usage, mode.name, reply.finish_reason, reply.message, answer_only
+            number, reply.text, turn, reply.usage, mode.name, reply.finish_reason, reply.message, final_begun
         )
         if sent.ended == "cancelled":
             if (left := self.seconds_left()) is not None and left <= 0:
@@ -239,7 +302,7 @@ class _Run:
         number = len(self.steps)
         calls = self.with_ids(turn.calls)
         message = self.mode.call_entry(turn, calls, reply)
-        if key in self.pointed_out:
+        if key in self.pointed_out or (self.steering is not None and key in self.results):
             known = [Observation(call.id, call.name, text) for call, text in zip(calls, self.results[key], strict=True)]
             self.entries += [message, *(Entry(observation_message(one)) for one in known)]
             return (yield from self.answer_now("the same call was made again"))
@@ -255,6 +318,9 @@ class _Run:
         for one in observations:
             if one.unavailable:
                 raise _Stop("tool_unavailable", f"Stopped: the tool {one.name} is unavailable at the moment.")
+        if self.steering is not None:
+            for call, one in zip(calls, observations, strict=True):
+                self.steering.note(call, one)
         contents = tuple(one.content for one in observations)
         if self.results.get(key) == contents:
             self.pointed_out.add(key)
@@ -274,6 +340,7 @@ class _Run:
         if text == self.last_unreadable:
             self.corrections = max(self.corrections, 2)
         self.last_unreadable = text
+        self.last_fault = fault
         yield Corrected(number, fault, self.corrections)
         if fault.code == "runaway":
             self.penalty = RUNAWAY_PENALTY

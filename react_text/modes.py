@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from react_text.backends.base import Reply, Request, Sampling
 from react_text.catalog import FAULTS
 from react_text.messages import Call, Fault, Message, Turn
 from react_text.parsing import parse, parse_message
+from react_text.protocol.call_format import call_parts
 from react_text.protocol.dialect import Dialect
-from react_text.protocol.render import Entry, answer_message, call_message, to_text
+from react_text.protocol.grammar import arguments_grammar
+from react_text.protocol.render import Entry, answer_message, call_message, step_text, to_text
+from react_text.steering import Move
 from react_text.switch import Mode as ModeName
 from react_text.tools import Tool
+
+ANSWER_START = "The answer is"
+"""How a reply without labels is taken to begin when it calls nothing."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,29 @@ class TextMode:
             grammar=self.grammars.get("any") if grammar and not answer_only else None,
         )
 
+    def begun(self, request: Request, move: Move, *, looked_up: bool) -> Request:
+        """The request with its reply begun as the move says; `looked_up` is whether any tool has been used."""
+        if move.kind == "call" and move.tool is not None:
+            held = arguments_grammar(move.tool, " ").gbnf if request.grammar else None
+            return replace(request, reply_start=self._call_start(move.tool), grammar=held)
+        if move.kind == "answer":
+            start = self.dialect.final_start if looked_up else self._no_tool_start
+            return replace(request, reply_start=start + (f" {move.said}" if move.said else ""), grammar=None)
+        return request
+
+    def ways(self) -> tuple[str, tuple[str, ...]]:
+        """What a reply is begun with, and how it goes on for each tool and for none: what a model is asked to weigh."""
+        start = self.dialect.reply_start
+        calls = [self._call_start(tool).removeprefix(start) for tool in self.tools]
+        return start, (*calls, self._no_tool_start.removeprefix(start))
+
+    def _call_start(self, tool: Tool) -> str:
+        return step_text(self.dialect, [(tool.name, "")], None).rstrip()
+
+    @property
+    def _no_tool_start(self) -> str:
+        return f"{self.dialect.thought}: {self.dialect.sections['no tool thought']}\n{self.dialect.final}:"
+
     def read(self, reply: Reply, *, answer_only: bool = False) -> Turn:
         """The reply as a turn. After a begun answer a whole step of its own counts as what it is, not as the answer."""
         return read_text(reply, self.tools, self.dialect.final_start if answer_only else None)
@@ -71,21 +100,22 @@ class StructuredMode:
 
     `opening` comes before the first question: the caller's instructions and worked examples. `one_call_a_turn` is for
     a model that is known to pair results by position instead of by id. In process, `grammars` holds GBNF texts of whole
-    replies in the model's own call format, by what is wanted ("any", "answer"), as endpoints take none with tools; and
-    with `calls_as_text` earlier calls are shown as the JSON that such a model writes, not with its template's marks.
+    replies in the model's own call format, by what is wanted ("any", "answer"), as endpoints take none with tools.
+    `call_format` is that format, a key of `native_grammar.FORMATS`; "bare" shows earlier calls as the JSON that such a
+    model writes, not with its template's marks.
     """
 
     tools: tuple[Tool, ...]
     opening: Sequence[Entry] = ()
     one_call_a_turn: bool = False
     grammars: Mapping[str, str] = field(default_factory=dict)
-    calls_as_text: bool = False
+    call_format: str | None = None
     name: ModeName = "structured"
 
     def messages(self, history: Sequence[Entry]) -> list[Message]:
         """What the model is sent for this history."""
         sent = [_sent(entry) for entry in (*self.opening, *history)]
-        return [_with_calls_as_text(message) for message in sent] if self.calls_as_text else sent
+        return [_with_calls_as_text(message) for message in sent] if self.call_format == "bare" else sent
 
     def request(
         self, history: Sequence[Entry], *, answer_only: bool, max_tokens: int, sampling: Sampling, grammar: bool
@@ -100,6 +130,24 @@ class StructuredMode:
             parallel_tool_calls=False if self.one_call_a_turn else None,
             grammar=self.grammars.get("answer" if answer_only else "any") if grammar else None,
         )
+
+    def begun(self, request: Request, move: Move, *, looked_up: bool) -> Request:
+        """The request with its reply begun as the move says; an endpoint's replies cannot be begun."""
+        if self.call_format is None:
+            return request
+        if move.kind == "call" and move.tool is not None:
+            before, after = call_parts(self.call_format, move.tool.name)
+            held = arguments_grammar(move.tool, " ", after).gbnf if request.grammar else None
+            return replace(request, reply_start=before.rstrip(), grammar=held)
+        if move.kind == "answer":
+            answer = self.grammars.get("answer") if request.grammar and not move.said else None
+            return replace(request, reply_start=move.said, grammar=answer)
+        return request
+
+    def ways(self) -> tuple[str, tuple[str, ...]]:
+        """What a reply is begun with, and how it goes on for each tool and for none: what a model is asked to weigh."""
+        calls = [call_parts(self.call_format or "bare", tool.name)[0].rstrip() for tool in self.tools]
+        return "", (*calls, ANSWER_START)
 
     def read(self, reply: Reply, *, answer_only: bool = False) -> Turn:
         """The message as a turn."""

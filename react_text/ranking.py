@@ -31,7 +31,7 @@ _TURNS_HEARD = 2
 """Earlier turns of the user that are heard with a question, which may be no more than "and in Bergen?"."""
 _MOST_MISSES = 8
 """Tools in a row that do not fit any more before the rest are not tried."""
-_WORD = r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+|\d+"
+_WORD = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+|\d+"
 
 _log = logging.getLogger("react_text")
 
@@ -121,7 +121,7 @@ class Offer:
         return known[-1]
 
     def _tokens(self, tools: Sequence[Tool]) -> int:
-        text = json.dumps([tool.to_dict() for tool in tools]) if self._structured else tool_lines(tools)
+        text = json.dumps([tool.to_dict() for tool in tools], default=str) if self._structured else tool_lines(tools)
         whole = self._backend.count_tokens([{"role": "user", "content": text}])
         frame = self._backend.count_tokens([{"role": "user", "content": ""}])
         if whole is None or frame is None:

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from react_text.agent import Agent
 from react_text.errors import RecordError
-from react_text.events import Event, Finished, Observed, StopReason, TurnRead
+from react_text.events import Event, Finished, Observed, Result, StopReason, TurnRead
 from react_text.jsonl import append_to, line, records
 from react_text.messages import Call, Message, Observation
 from react_text.protocol.render import Entry, answer_message, call_message, observation_message, user_message
@@ -60,7 +60,7 @@ class Exchange:
 class Session:
     """A conversation, kept in `path` or, without one, in memory only.
 
-    Raises RecordError for a file that is no session or cannot be written.
+    Raises RecordError for a file that is no session, cannot be written, or is in use by another program.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -72,7 +72,7 @@ class Session:
         new = not place.exists() or place.stat().st_size == 0
         if not new:
             self.exchanges = read_session(place)
-        self._file = append_to(place)
+        self._file = append_to(place, alone=True)
         if new:
             self._write({"event": "session_started", "session": VERSION})
 
@@ -91,6 +91,12 @@ class Session:
     def stream(self, agent: Agent, question: str) -> Iterator[Event]:
         """`agent.stream` with as much of the conversation as fits, recorded step by step."""
         return self.record(question, agent.stream(question, self.history(agent, question)))
+
+    def run(self, agent: Agent, question: str) -> Result:
+        """`agent.run` with as much of the conversation as fits, recorded step by step."""
+        *_, last = self.stream(agent, question)
+        assert isinstance(last, Finished)
+        return last.result
 
     def history(self, agent: Agent | None = None, question: str = "") -> list[Message]:
         """The messages so far; with an agent only the latest exchanges, as many as leave room in its context."""
@@ -170,10 +176,10 @@ def _call_entry(read: TurnRead, calls: Sequence[Call]) -> Message:
 
 
 def _fits(agent: Agent, exchanges: Sequence[Exchange], question: str) -> bool:
-    setup = agent.setup
-    if setup.context_length is None:
+    if agent.setup.context_length is None:
         return True
     messages = [message for one in exchanges for message in one.history()]
+    setup = agent.setup_for(question, messages)
     request = setup.modes[setup.switch.mode].request(
         [*(Entry(message) for message in messages), Entry(user_message(question))],
         answer_only=False,
@@ -182,7 +188,7 @@ def _fits(agent: Agent, exchanges: Sequence[Exchange], question: str) -> bool:
         grammar=False,
     )
     length = setup.count_tokens(request.messages, request.reply_start, request.tools)
-    return length is None or length <= HISTORY_SHARE * setup.context_length
+    return length is None or length <= HISTORY_SHARE * agent.setup.context_length
 
 
 def read_session(path: Path) -> list[Exchange]:

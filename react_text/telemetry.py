@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
+from contextlib import aclosing, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from react_text.agent import Agent
@@ -23,6 +23,7 @@ from react_text.observations import without_secrets
 from react_text.toolbox import Toolbox
 
 if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider as SdkProvider
     from opentelemetry.trace import Span, Tracer, TracerProvider
 
 CONTENTS = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
@@ -51,6 +52,24 @@ def traced(
     if contents is None:
         contents = os.environ.get(CONTENTS, "").strip().lower() == "true"
     return _TracedAgent(agent, _Spans(trace.get_tracer("react_text", tracer_provider=provider), contents), name)
+
+
+def otlp_provider() -> SdkProvider:
+    """A provider that sends spans by OTLP over HTTP to where the OTEL_EXPORTER_OTLP_* variables say. To be shut down.
+
+    Without them that is a collector on this machine, http://localhost:4318. Raises MissingExtra.
+    """
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError as error:
+        raise MissingExtra("otel", "Sending spans") from error
+    service = os.environ.get("OTEL_SERVICE_NAME", "react-text")
+    provider = TracerProvider(resource=Resource.create({"service.name": service}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return provider
 
 
 class _Spans:
@@ -87,36 +106,18 @@ class _TracedAgent(Agent):
         self._name = name
 
     def stream(self, question: str | None, history: Sequence[Message] = ()) -> Iterator[Event]:
-        span = self._begin(question)
-        events = super().stream(question, history)
-        try:
-            while True:
-                with _current(span):  # never while the caller has the event
-                    event = next(events, None)
-                if event is None:
-                    return
-                self._end(span, event)
+        scope = _Scope(self._begin(question))
+        with closing(scope.items(super().stream(question, history))) as events:
+            for event in events:
+                self._end(scope.span, event)
                 yield event
-        finally:
-            with _current(span):
-                events.close()  # type: ignore[attr-defined]
-            span.end()
 
     async def astream(self, question: str | None, history: Sequence[Message] = ()) -> AsyncIterator[Event]:
-        span = self._begin(question)
-        events = super().astream(question, history)
-        try:
-            while True:
-                with _current(span):
-                    event = await anext(events, None)
-                if event is None:
-                    return
-                self._end(span, event)
+        scope = _Scope(self._begin(question))
+        async with aclosing(scope.aitems(super().astream(question, history))) as events:
+            async for event in events:
+                self._end(scope.span, event)
                 yield event
-        finally:
-            with _current(span):
-                await events.aclose()  # type: ignore[attr-defined]
-            span.end()
 
     def _begin(self, question: str | None) -> Span:
         attributes = {"gen_ai.agent.name": self._name, **_model(self.backend)}
@@ -161,38 +162,18 @@ class _TracedBackend:
         self._backend.close()
 
     def stream(self, request: Request) -> Iterator[StreamItem]:
-        span, began = self._begin(request), time.monotonic()
-        items: Any = self._backend.stream(request)
-        first = True
-        try:
-            while True:
-                with _current(span):
-                    item = next(items, None)
-                if item is None:
-                    return
-                first = self._saw(span, item, began, first)
+        reading = _Reading(self._spans, self._begin(request))
+        with closing(reading.scope.items(self._backend.stream(request))) as items:
+            for item in items:
+                reading.saw(item)
                 yield item
-        finally:
-            with _current(span):
-                items.close()
-            span.end()
 
     async def astream(self, request: Request) -> AsyncIterator[StreamItem]:
-        span, began = self._begin(request), time.monotonic()
-        items: Any = self._backend.astream(request)
-        first = True
-        try:
-            while True:
-                with _current(span):
-                    item = await anext(items, None)
-                if item is None:
-                    return
-                first = self._saw(span, item, began, first)
+        reading = _Reading(self._spans, self._begin(request))
+        async with aclosing(reading.scope.aitems(self._backend.astream(request))) as items:
+            async for item in items:
+                reading.saw(item)
                 yield item
-        finally:
-            with _current(span):
-                await items.aclose()
-            span.end()
 
     def _begin(self, request: Request) -> Span:
         sampling = request.sampling
@@ -210,19 +191,28 @@ class _TracedBackend:
         self._spans.put(span, "gen_ai.input.messages", [_message(one) for one in request.messages])
         return span
 
-    def _saw(self, span: Span, item: StreamItem, began: float, first: bool) -> bool:
-        """Record what an item tells; whether the first text is still to come."""
-        if isinstance(item, Delta) and first:
-            span.set_attribute("gen_ai.response.time_to_first_chunk", time.monotonic() - began)
-            return False
-        if isinstance(item, Reply):
+
+class _Reading:
+    """What the items of one reply put into its span."""
+
+    def __init__(self, spans: _Spans, span: Span) -> None:
+        self.spans = spans
+        self.scope = _Scope(span)
+        self.began = time.monotonic()
+        self.begun = False
+
+    def saw(self, item: StreamItem) -> None:
+        span = self.scope.span
+        if isinstance(item, Delta) and not self.begun:
+            self.begun = True
+            span.set_attribute("gen_ai.response.time_to_first_chunk", time.monotonic() - self.began)
+        elif isinstance(item, Reply):
             span.set_attribute("gen_ai.response.finish_reasons", [item.finish_reason])
             span.set_attribute("gen_ai.usage.input_tokens", item.usage.prompt_tokens)
             span.set_attribute("gen_ai.usage.cache_read.input_tokens", item.usage.reused)
             span.set_attribute("gen_ai.usage.output_tokens", item.usage.generated)
-            said = item.message or {"role": "assistant", "content": item.text}
-            self._spans.put(span, "gen_ai.output.messages", [_message(said) | {"finish_reason": item.finish_reason}])
-        return first
+            said = _message(item.message or {"role": "assistant", "content": item.text})
+            self.spans.put(span, "gen_ai.output.messages", [said | {"finish_reason": item.finish_reason}])
 
 
 class _TracedToolbox(Toolbox):
@@ -241,19 +231,20 @@ class _TracedToolbox(Toolbox):
     @contextmanager
     def _call(self, call: Call) -> Iterator[Span]:
         known = call.name in self
+        name = call.name if known else _UNKNOWN_TOOL
         attributes = {
-            "gen_ai.tool.name": call.name if known else _UNKNOWN_TOOL,
+            "gen_ai.tool.name": name,
             "gen_ai.tool.call.id": call.id,
             "gen_ai.tool.type": "function",
-            "gen_ai.tool.description": self[call.name].description or None if known else None,
+            "gen_ai.tool.description": (self[name].description or None) if known else None,
         }
-        span = self._spans.open("execute_tool", attributes["gen_ai.tool.name"] or _UNKNOWN_TOOL, attributes)
-        self._spans.put(span, "gen_ai.tool.call.arguments", dict(call.arguments))
+        scope = _Scope(self._spans.open("execute_tool", name, attributes))
+        self._spans.put(scope.span, "gen_ai.tool.call.arguments", dict(call.arguments))
         try:
-            with _current(span):
-                yield span
+            with scope:
+                yield scope.span
         finally:
-            span.end()
+            scope.span.end()
 
     def _observed(self, span: Span, observation: Observation) -> Observation:
         self._spans.put(span, "gen_ai.tool.call.result", observation.content)
@@ -262,17 +253,57 @@ class _TracedToolbox(Toolbox):
         return observation
 
 
-@contextmanager
-def _current(span: Span) -> Iterator[None]:
-    """The span is the current one, and an exception that leaves is its error; texts of exceptions are not recorded."""
-    from opentelemetry.trace import use_span
+class _Scope:
+    """A span that is the current one only while its own work is done, and that ends with it.
 
-    try:
-        with use_span(span, record_exception=False, set_status_on_exception=False):
-            yield
-    except Exception as error:
-        _failed(span, type(error).__name__)
-        raise
+    An exception that leaves is its error, by its type alone: what it says may be anybody's text.
+    """
+
+    def __init__(self, span: Span) -> None:
+        from opentelemetry.trace import set_span_in_context
+
+        self.span = span
+        self._context = set_span_in_context(span)
+
+    def items(self, items: Any) -> Generator[Any, None, None]:
+        """The items of an iterator, each made inside the span."""
+        try:
+            while True:
+                with self:
+                    item = next(items, None)
+                if item is None:
+                    return
+                yield item
+        finally:
+            with self:
+                items.close()
+            self.span.end()
+
+    async def aitems(self, items: Any) -> AsyncGenerator[Any, None]:
+        """The async twin of `items`."""
+        try:
+            while True:
+                with self:
+                    item = await anext(items, None)
+                if item is None:
+                    return
+                yield item
+        finally:
+            with self:
+                await items.aclose()
+            self.span.end()
+
+    def __enter__(self) -> None:
+        from opentelemetry.context import attach
+
+        self._token = attach(self._context)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        from opentelemetry.context import detach
+
+        detach(self._token)
+        if kind is not None and issubclass(kind, Exception):
+            _failed(self.span, kind.__name__)
 
 
 def _failed(span: Span, kind: str) -> None:

@@ -297,10 +297,17 @@ def _binding_problem(tool: Tool, error: Exception) -> str:
     return observations.redact(f"{subject}: {first['msg']}, but got {came(first['input'])}.")
 
 
+def _words_of(error: BaseException) -> str:
+    # the text of a KeyError is the representation of its key, which only adds quotes to a sentence
+    if isinstance(error, KeyError) and len(error.args) == 1 and isinstance(error.args[0], str) and " " in error.args[0]:
+        return error.args[0]
+    return str(error)
+
+
 def _first_line(error: BaseException) -> str:
     """`ValueError: what it says`, on one line, without paths and secrets."""
     try:
-        lines = str(error).strip()[:_LONGEST_READ].splitlines()
+        lines = _words_of(error).strip()[:_LONGEST_READ].splitlines()
     except Exception:  # an exception whose own __str__ fails
         lines = []
     said = observations.redact(observations.clean(lines[0])) if lines else ""

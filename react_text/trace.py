@@ -71,7 +71,7 @@ class TraceFile:
 
     def stream(self, agent: Agent, question: str | None, history: Sequence[Message] = ()) -> Iterator[Event]:
         """`agent.stream`, with each event written down as it passes."""
-        run = self.begin(agent, question)
+        run = self.begin(agent, question, history)
         for event in agent.stream(question, history):
             run.write(event)
             yield event
@@ -80,7 +80,7 @@ class TraceFile:
         self, agent: Agent, question: str | None, history: Sequence[Message] = ()
     ) -> AsyncIterator[Event]:
         """The async twin of `stream`."""
-        run = self.begin(agent, question)
+        run = self.begin(agent, question, history)
         async for event in agent.astream(question, history):
             run.write(event)
             yield event
@@ -91,9 +91,9 @@ class TraceFile:
         assert isinstance(last, Finished)
         return last.result
 
-    def begin(self, agent: Agent, question: str | None) -> RunTrace:
+    def begin(self, agent: Agent, question: str | None, history: Sequence[Message] = ()) -> RunTrace:
         """Write the line that opens a run; its events follow through `RunTrace.write`."""
-        setup = agent.setup_for(question)
+        setup = agent.setup_for(question, history)
         header: dict[str, Any] = {
             "event": "run_started",
             "trace": VERSION,
@@ -106,7 +106,7 @@ class TraceFile:
             tools = [tool.to_dict() for tool in setup.tools]
             header |= {"final_start": setup.dialect.final_start, "question": question, "tools": tools}
         else:
-            header["tools"] = list(agent.toolbox.names)
+            header["tools"] = [tool.name for tool in setup.tools]
         return RunTrace(self._append, header)
 
     def audit(self, record: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ import httpx
 
 from react_text.backends.base import Backend
 from react_text.chat import FallbackChat
-from react_text.chat.wire import DONE, Answer, error_answer, event, read_body, route
+from react_text.chat.wire import DONE, Answer, error_answer, event, json_bytes, read_body, route
 
 __all__ = ["Transport", "async_client", "client"]
 
@@ -115,7 +115,5 @@ class _AsyncEvents(httpx.AsyncByteStream):
 
 
 def _response(answer: Answer) -> httpx.Response:
-    content = json.dumps(answer.body, ensure_ascii=False).encode()
-    return httpx.Response(
-        answer.status, headers={"content-type": "application/json", **answer.headers}, content=content
-    )
+    headers = {"content-type": "application/json", **answer.headers}
+    return httpx.Response(answer.status, headers=headers, content=json_bytes(answer.body))

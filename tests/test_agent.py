@@ -8,7 +8,7 @@ import pytest
 
 from react_text import Agent, Scripted, Tool, tool
 from react_text.capabilities import Capabilities, finding
-from react_text.errors import EndpointError, ToolsRefused, ToolUnavailable
+from react_text.errors import EndpointError, GrammarError, ToolsRefused, ToolUnavailable
 from react_text.events import (
     Corrected,
     Finished,
@@ -554,14 +554,18 @@ def test_cancelling_ends_every_run_under_way():
     assert [list(run)[-1].result.stop_reason for run in runs] == ["cancelled", "cancelled"]
 
 
-def test_tools_without_a_usable_grammar_are_offered_without_one():
+def test_tools_without_a_usable_grammar_are_offered_without_one(monkeypatch):
+    """What a checker refuses is never handed to an engine, and the run goes on without it."""
+
     class Constrained(Scripted):
         supports_grammar = True
 
-    definition = {"anyOf": [{"$ref": "#/$defs/n"}, {"type": "string"}]}
-    parameters = {"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": definition}}
+    def refuse(text):
+        raise GrammarError("rule of-odd begins with itself")
+
+    monkeypatch.setattr("react_text.asking.check_grammar", refuse)
     model = Constrained([final("5")])
-    result = Agent(model, [Tool("odd", "", parameters, lambda a: a)]).run("What is 2 + 3?")
+    result = Agent(model, [add]).run("What is 2 + 3?")
     assert result.answer == "5"
     assert model.requests[0].grammar is None
 

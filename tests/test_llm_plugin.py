@@ -161,6 +161,14 @@ def test_llm_lists_the_models_that_were_added_and_loads_no_engine_for_it(tmp_pat
     assert loaded == []
 
 
+def test_an_old_llm_is_told_what_it_lacks_and_still_starts(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "llm.parts", None)
+    registered = []
+    llm_plugin.register_models(lambda *models: registered.append(models))
+    assert registered == []
+    assert "llm>=0.36" in capsys.readouterr().err
+
+
 @pytest.mark.model
 def test_llm_gets_tools_on_a_gguf(tmp_path):
     functions = (

@@ -18,7 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from react_text.observations import as_text, clean, redact, shorten
+from react_text.observations import (
+    _SECRET_PATTERNS,
+    as_text,
+    clean,
+    redact,
+    redact_secrets,
+    shorten,
+    without_secrets,
+)
 
 
 class Colour(enum.Enum):
@@ -180,3 +188,41 @@ def test_paths_credentials_and_private_hosts_leave_an_error_message(message: str
 )
 def test_other_error_messages_stay_as_they_are(message: str) -> None:
     assert redact(message) == message
+
+
+PIECES = [
+    "sk-abcdefgh1",
+    "SK-abcdefgh1",
+    "ghp_abcdefgh1",
+    "AKIAabcdefgh1",
+    "eyJabcdefgh1.x",
+    "EYJabcdefgh1.x",
+    "Bearer abcdefgh1",
+]
+PIECES += [
+    "ba\u017fic abcdefgh1",
+    "to\u212aen=x",
+    "PASSWD: y",
+    "https://a:b@c",
+    "-----BEGIN RSA PRIVATE KEY-----",
+    "k",
+    " ",
+    "\n",
+    "/",
+    '"',
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
+def test_looking_for_pieces_of_secrets_first_misses_none(text):
+    thorough = text
+    for pattern, replacement, _ in _SECRET_PATTERNS:
+        thorough = pattern.sub(replacement, thorough)
+    assert redact_secrets(text) == thorough
+
+
+def test_the_value_under_the_name_of_a_secret_is_taken_out_at_any_depth():
+    given = {"user": "ada", "db": [{"db_password": "x1", "API-Key": 12345, "tokens": 3, "secret": True, "token": ""}]}
+    kept = {"user": "ada", "db": [{"db_password": "<secret>", "API-Key": "<secret>"}]}
+    kept["db"][0] |= {"tokens": 3, "secret": True, "token": ""}
+    assert without_secrets(given) == kept

@@ -47,6 +47,9 @@ def test_importing_the_package_loads_nothing_heavy():
         "docstring_parser",
         "click",
         "httpx",
+        "starlette",
+        "uvicorn",
+        "prometheus_client",
     ]
     code = f"from react_text import *; import sys; print([name for name in {heavy} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

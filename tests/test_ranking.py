@@ -4,13 +4,16 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
 from react_text import Agent, Call, Scripted, Tool, Toolbox, tool
+from react_text.cli import main
 from react_text.protocol.signature import tool_lines
 from react_text.ranking import TOOLS_SHARE, Offer, words
 
 pytest.importorskip("bm25s")
 
+NAMES = ("chairs", "lamps", "desks", "shelves")
 PLACES = ["harbor", "station", "airport", "market", "library", "museum", "castle", "garden", "bridge", "tunnel"]
 DEEDS = [
     ("open", "Unlock the doors of the {place} for visitors in the morning."),
@@ -139,6 +142,7 @@ def test_a_short_question_is_heard_together_with_the_ones_before_it_and_called_t
 def test_names_are_split_into_words_and_endings_do_not_count():
     assert words("listHTTPServers") == words("the listing of an HTTP server") == ["list", "http", "server"]
     assert words("снега_на_улице") != []
+    assert words("東京の天気") == list("東京の天気")
 
 
 def test_a_model_that_asks_for_a_tool_that_is_not_there_is_not_shown_hundreds_of_names():
@@ -163,3 +167,16 @@ def test_without_the_extra_a_number_is_answered_with_the_install_line_and_auto_s
     shown, said = out.stdout.splitlines()
     assert shown == "40"
     assert "pip install 'react-text[ranking]'" in said
+
+
+def test_the_command_line_shows_no_more_tools_than_it_is_told(tmp_path):
+    path = tmp_path / "tools.py"
+    path.write_text("".join(f'def {name}() -> int:\n    """Number of {name}."""\n    return 1\n' for name in NAMES))
+    ask = ["prompt", "How many lamps are there?", "--tools", str(path)]
+    limited = CliRunner().invoke(main, [*ask, "--tools-limit", "2"]).stdout
+    assert "lamps() - Number of lamps." in limited
+    assert sum(f"Number of {name}" in limited for name in NAMES) == 2
+    assert all(f"Number of {name}" in CliRunner().invoke(main, [*ask, "--tools-limit", "all"]).stdout for name in NAMES)
+    wrong = CliRunner().invoke(main, [*ask, "--tools-limit", "some"])
+    assert wrong.exit_code == 2
+    assert "neither a number above 0 nor auto nor all" in wrong.stderr

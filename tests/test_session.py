@@ -229,3 +229,11 @@ def test_a_call_asked_for_under_a_refusal_is_part_of_the_conversation(tmp_path):
     (refused,) = [one for one in exchange.history() if one["role"] == "tool"]
     assert refused["content"] == observed.observation.content
     assert json.dumps(refused)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
+def test_a_session_that_is_in_use_is_not_written_by_two(tmp_path):
+    path = tmp_path / "talk.jsonl"
+    with Session(path), pytest.raises(RecordError, match="in use by another program"):
+        Session(path)
+    Session(path).close()

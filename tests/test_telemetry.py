@@ -1,12 +1,17 @@
 """Spans of a run, collected by the real SDK."""
 
 import asyncio
+import gzip
 import json
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from click.testing import CliRunner
 from opentelemetry import trace
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -14,6 +19,7 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.trace import SpanKind, StatusCode
 
 from react_text import Agent, Scripted, Toolbox, tool
+from react_text.cli import main
 from react_text.errors import BackendError, ToolUnavailable
 from react_text.session import Session
 from react_text.telemetry import CONTENTS, traced
@@ -184,6 +190,44 @@ def test_a_traced_agent_is_an_agent_for_traces_and_sessions(provider, exporter, 
     assert last.result.answer == "modelanswer"
     assert "invoke_agent adder" in by_name(exporter)
     assert type(plain.backend) is Scripted
+
+
+@pytest.fixture
+def collector(monkeypatch):
+    """What a collector on the loopback was sent."""
+    received: list[ExportTraceServiceRequest] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+            received.append(ExportTraceServiceRequest.FromString(body))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        yield received
+        server.shutdown()
+        serving.join()
+
+
+def test_the_command_line_sends_spans_to_a_collector(collector, monkeypatch):
+    scripted = Scripted(["userquestion is hard"])
+    monkeypatch.setattr("react_text.backends.llama_cpp.LlamaCpp", lambda path, **_: scripted)
+    outcome = CliRunner().invoke(main, ["run", "userquestion?", "--model", "smollm2", "--otel"])
+    assert outcome.exit_code == 0, outcome.output
+    (resource,) = [one for sent in collector for one in sent.resource_spans]
+    names = [span.name for scope in resource.scope_spans for span in scope.spans]
+    assert names == ["chat scripted", "invoke_agent react-text"]
+    assert "react-text" in str(resource.resource)
+    assert "userquestion" not in str(collector)
 
 
 def test_nothing_of_opentelemetry_is_needed_or_loaded_before_it_is_asked_for():

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, field_validator
 
-from react_text.errors import ToolDefinitionError, ToolUnavailable
+from react_text.errors import ToolDefinitionError, ToolFailed, ToolUnavailable
 from react_text.messages import Call, Observation
 from react_text.toolbox import Toolbox
 from react_text.tools import Tool, tool
@@ -658,3 +658,25 @@ def test_no_arguments_make_a_typed_tool_raise(arguments: dict[str, Any]) -> None
 
     found = Toolbox([tool(travel, name="t")], timeout=None).run(Call("1", "t", arguments))
     assert found.content == "ran" or found.content.startswith("Error: ")
+
+
+def test_a_tool_may_say_what_went_wrong_in_its_own_words() -> None:
+    @tool
+    def berth(boat: str) -> str:
+        raise ToolFailed(f"no berth for {boat}\nfree are: A1, A2")
+
+    observation = Toolbox([berth]).run(Call("1", "berth", {"boat": "Emma"}))
+    assert observation.content == "Error: berth failed: no berth for Emma\nfree are: A1, A2"
+    assert not observation.unavailable
+
+
+def test_what_the_tools_come_from_is_closed_with_the_toolbox() -> None:
+    closed = []
+
+    class Source:
+        def close(self) -> None:
+            closed.append(self)
+
+    with Toolbox([], sources=[Source(), Source()]):
+        assert closed == []
+    assert len(closed) == 2

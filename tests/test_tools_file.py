@@ -238,3 +238,16 @@ def test_a_json_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tools.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ToolsFileError, match="is not UTF-8 text"):
         load_tools(tmp_path / "tools.json")
+
+
+def test_a_module_is_named_instead_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "harbor_shop").mkdir()
+    (tmp_path / "harbor_shop" / "__init__.py").write_text("")
+    (tmp_path / "harbor_shop" / "stock.py").write_text("def lamps() -> int:\n    return 14\n")
+    (tmp_path / "harbor_shop" / "broken.py").write_text("import nothing_like_this\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert load_tools("harbor_shop.stock").names == ("lamps",)
+    with pytest.raises(ToolsFileError, match=r"There is no tools file harbor_shop\.stok; check the path"):
+        load_tools("harbor_shop.stok")
+    with pytest.raises(ToolsFileError, match=r"harbor_shop\.broken does not import: .*nothing_like_this"):
+        load_tools("harbor_shop.broken")

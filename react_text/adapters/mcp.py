@@ -16,8 +16,9 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from react_text.adapters.choosing import chosen_names, tool_name
-from react_text.adapters.mcp_session import Session, read_target
+from react_text.adapters.mcp_session import Session, Target, read_target
 from react_text.errors import MissingExtra, ToolUnavailable
+from react_text.observations import clean
 from react_text.schema.validator import unsound
 from react_text.tools import Tool
 
@@ -42,28 +43,14 @@ class MCPServer:
         headers: Mapping[str, str] | None = None,
         start_timeout: float = 60.0,
     ) -> None:
-        try:
-            import mcp  # noqa: F401
-            from anyio.from_thread import start_blocking_portal
-        except ImportError:
-            raise MissingExtra("mcp", "An MCP server") from None
-        target = read_target(source, env or {}, headers or {})
-        opened = contextlib.ExitStack()
-        self._portal = opened.enter_context(start_blocking_portal(name="react-text-mcp"))
-        self._session = self._portal.call(Session, target, start_timeout)
-        opened.callback(self._portal.call, self._session.close)
-        self._finalizer = weakref.finalize(self, _shut, opened)  # also at the end of the interpreter
-        try:
-            listed = self._portal.call(self._session.tools)
-        except BaseException:
-            self.close()
-            raise
-        self.name = self._session.name
-        self.tools = tuple(made for one in listed if (made := self._tool(one)) is not None)
+        self._link = _Link(read_target(source, env or {}, headers or {}), start_timeout)
+        listed = self._link.listed()
+        self.name = self._link.session.name
+        self.tools = tuple(_tool(one, self._link) for one in listed if self._is_usable(one))
 
     def close(self) -> None:
         """End the connection, and the server where it was started here. May be called twice."""
-        self._finalizer()
+        self._link.close()
 
     def __enter__(self) -> MCPServer:
         return self
@@ -71,28 +58,56 @@ class MCPServer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _tool(self, listed: Any) -> Tool | None:
-        name, schema = listed.name, listed.input_schema
-        if why := unsound(schema):
-            _log.warning("The tool %s of the MCP server %s is left out: its parameters %s.", name, self.name, why)
-            return None
-        hints = listed.annotations
+    def _is_usable(self, listed: Any) -> bool:
+        if why := unsound(listed.input_schema):
+            _log.warning("The tool %s of the server %s is left out: its parameters %s.", listed.name, self.name, why)
+        return not why
 
-        async def call(**arguments: Any) -> str:
-            return await self._call(name, arguments)
 
-        return Tool(
-            name=tool_name(name),
-            description=(listed.description or listed.title or (hints and hints.title) or "").strip(),
-            parameters=schema,
-            function=call,
-            safe=bool(hints and hints.read_only_hint),
-        )
+class _Link:
+    """A session in an event loop of its own thread; ended when it is closed or forgotten, or with the interpreter.
 
-    async def _call(self, name: str, arguments: dict[str, Any]) -> str:
-        if not self._finalizer.alive:
-            raise ToolUnavailable(f"the MCP server {self.name} was closed")
-        return await asyncio.wrap_future(self._portal.start_task_soon(self._session.call, name, arguments))
+    The tools hold it and it does not hold them, so that it is forgotten with the last of them.
+    """
+
+    def __init__(self, target: Target, start_timeout: float) -> None:
+        try:
+            from anyio.from_thread import start_blocking_portal
+            from mcp import Client  # noqa: F401
+        except ImportError:
+            raise MissingExtra("mcp", "An MCP server") from None
+        opened = contextlib.ExitStack()
+        self._portal = opened.enter_context(start_blocking_portal(name="react-text-mcp"))
+        self.session = self._portal.call(Session, target, start_timeout)
+        opened.callback(self._portal.call, self.session.close)
+        self.close = weakref.finalize(self, _shut, opened)
+
+    def listed(self) -> list[Any]:
+        try:
+            return self._portal.call(self.session.tools)
+        except BaseException:
+            self.close()
+            raise
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> str:
+        if not self.close.alive:
+            raise ToolUnavailable(f"the MCP server {self.session.name} was closed")
+        return await asyncio.wrap_future(self._portal.start_task_soon(self.session.call, name, arguments))
+
+
+def _tool(listed: Any, link: _Link) -> Tool:
+    name, hints = listed.name, listed.annotations
+
+    async def call(**arguments: Any) -> str:
+        return await link.call(name, arguments)
+
+    return Tool(
+        name=tool_name(name),
+        description=clean(listed.description or listed.title or (hints and hints.title) or "").strip(),
+        parameters=listed.input_schema,
+        function=call,
+        safe=bool(hints and hints.read_only_hint),
+    )
 
 
 def open_servers(sources: Iterable[Source], **options: Any) -> list[MCPServer]:

@@ -73,6 +73,7 @@ class Session:
         self._client: Any = None
         self._leaving = asyncio.Event()
         self._holders: set[asyncio.Task[None]] = set()
+        self._starting: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
         self._closed = False
 
@@ -120,6 +121,8 @@ class Session:
         """End the connection; a server that was started here has ended when this returns."""
         self._closed = True
         self._leave()
+        if self._starting is not None:
+            self._starting.cancel()
         if self._holders:
             await asyncio.wait(self._holders)
 
@@ -132,18 +135,23 @@ class Session:
             if self._closed:
                 raise ToolSourceError(f"The MCP server {self.name} was closed.")
             if self._client is None:
-                self._leaving = asyncio.Event()
-                ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-                holder = asyncio.create_task(self._hold(ready, self._leaving))
-                self._holders.add(holder)
-                holder.add_done_callback(self._holders.discard)
-                if not (await asyncio.wait({ready}, timeout=self._start_timeout))[0]:
-                    holder.cancel()
-                    await asyncio.wait({holder})
-                    waited = f"{self._start_timeout:g} s"
-                    raise ToolSourceError(f"The MCP server {self.name} did not answer within {waited}.")
-                self._client = ready.result()
+                self._client = await self._started()
             return self._client
+
+    async def _started(self) -> Any:
+        self._leaving = asyncio.Event()
+        ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._starting = holder = asyncio.create_task(self._hold(ready, self._leaving))
+        self._holders.add(holder)
+        holder.add_done_callback(self._holders.discard)
+        await asyncio.wait({ready, holder}, timeout=self._start_timeout, return_when=asyncio.FIRST_COMPLETED)
+        self._starting = None
+        if ready.done():
+            return ready.result()
+        holder.cancel()
+        await asyncio.wait({holder})
+        waited = f"within {self._start_timeout:g} s" if not self._closed else "before it was closed"
+        raise ToolSourceError(f"The MCP server {self.name} did not answer {waited}.")
 
     async def _hold(self, ready: asyncio.Future[Any], leaving: asyncio.Event) -> None:
         """Open the client and keep it until it is left: the SDK wants both in one task."""

@@ -59,7 +59,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """New text of the reply, never part of a stop string, always whole characters. `tokens` sampled so far."""
+    """New text of the reply, never part of a stop string, always whole characters. `tokens` of it so far."""
 
     text: str
     tokens: int

@@ -20,6 +20,7 @@ from react_text.messages import Message
 if TYPE_CHECKING:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+NO_TOOLS = "The model's chat template does not support tools."
 TEXT_INSTEAD = "Use mode text, or auto."
 JOINT = "\n\n"
 """Between two contents that share one turn."""
@@ -111,8 +112,10 @@ class ChatTemplate:
             parts = [part for turn in shaped for part in (*turn.contents, *turn.hidden)]
             dropped = [part for part in parts if part.text and part.sentinel not in text]
             if not dropped:
-                pieces = _split(text, [*parts, *shown])
-                return _with_all_tools(pieces, tools)
+                # contents are still sentinels here, so that a name in a question does not count
+                if not all(str(tool["function"]["name"]) in text for tool in offered):
+                    raise ToolsRefused(NO_TOOLS, reason="tools", hint=TEXT_INSTEAD)
+                return _split(text, [*parts, *shown])
             refusal = refusal or "it leaves out the content of a message"
         raise BackendError(
             f"The model's chat template cannot render this conversation: {refusal}.",
@@ -225,13 +228,6 @@ def _behind_sentinels(value: Any, *, all_of_it: bool = False) -> tuple[Any, list
         return [hide(item) for item in one] if isinstance(one, list | tuple) else one
 
     return hide(value), parts
-
-
-def _with_all_tools(pieces: tuple[Piece, ...], tools: Sequence[Mapping[str, Any]]) -> tuple[Piece, ...]:
-    text = "".join(piece.text for piece in pieces) if tools else ""
-    if not all(str(tool["function"]["name"]) in text for tool in tools):
-        raise ToolsRefused("The model's chat template does not support tools.", reason="tools", hint=TEXT_INSTEAD)
-    return pieces
 
 
 def _split(text: str, parts: Sequence[_Part]) -> tuple[Piece, ...]:

@@ -47,9 +47,10 @@ class LlamaCpp:
     the threads for decoding (default: one core fewer than there are, at least 1, at most 8) and `n_threads_batch` those
     for prompt evaluation (default: `n_threads` where given, else every processor). Waiting threads sleep unless
     OMP_WAIT_POLICY says otherwise: `active` is faster with many threads on a machine that does nothing else.
-    `n_gpu_layers` of -1 puts all layers on a GPU where llama.cpp was built for one. `slots` conversations are kept in
-    the context at once, which they share: what two have in common is held once, and when the context is full the one
-    that waited longest is forgotten. `seed` is used by requests that
+    `n_gpu_layers` of -1 puts all layers on a GPU where llama.cpp was built for one. `slots` conversations are kept at
+    once: their threads take turns reply by reply, and none evaluates its prompts again because of the others. Those
+    that wait take at most as much memory as the context itself, and the one that waited longest is forgotten first.
+    `seed` is used by requests that
     bring none. `chat_template` replaces the file's own template, "" means raw completion; `template_options` are names
     it can read. `on_load` is called with the loaded fraction, 0 to 1, and may raise to stop loading.
 

@@ -42,8 +42,9 @@ class Ollama:
     model:
         The model's name there, such as "qwen3:0.6b"; None takes the first that the server lists.
     num_ctx:
-        The context length in tokens, sent with each request: left to itself the server takes a size of its own and
-        drops the beginning of a longer prompt without a word. At most what the model was trained for is used.
+        The context length in tokens, sent with each request: left to itself the server takes a size of its own. At
+        most what the model was trained for is used. A longer prompt is an error; a server older than 0.12.6 drops its
+        beginning without a word.
     api_key:
         For a server behind a proxy that wants one; None takes OLLAMA_API_KEY. It is never shown.
     timeout, connect_timeout, max_connections, retries, backoff:
@@ -53,8 +54,11 @@ class Ollama:
     headers, body:
         Further HTTP headers, and further fields of every request, such as {"think": False}.
 
-    Failures are `EndpointError`s and `ToolsRefused`. A `tool_choice` that names a tool sends only that tool, "none"
-    sends none; Ollama cannot be made to call one. Safe to use from many threads and tasks.
+    The server tells its token counts at the end of a reply only: those of a reply ended on this side are estimates, as
+    in `OpenAICompatible`.
+
+    Failures are `EndpointError`s, `ToolsRefused` and `ContextOverflow`. A `tool_choice` that names a tool sends only
+    that tool, "none" sends none; Ollama cannot be made to call one. Safe to use from many threads and tasks.
     """
 
     def __init__(
@@ -231,7 +235,9 @@ def native_body(request: Request, model: str, num_ctx: int, extra: Mapping[str, 
         options["seed"] = sampling.seed
     if stops := list(dict.fromkeys(stop for stop in request.stop if stop)):
         options["stop"] = stops
-    body: dict[str, Any] = {"model": model, "messages": native_messages(request.messages), "stream": True}
+    messages = native_messages(request.messages)
+    # left to itself the server drops the beginning of a prompt that is too long; since 0.12.6 it can refuse instead
+    body: dict[str, Any] = {"model": model, "messages": messages, "stream": True, "truncate": False}
     if tools := _offered(request):
         body["tools"] = tools
     more = dict(extra or {})
@@ -292,7 +298,7 @@ class _Exchange:
         return self._request.seconds
 
     def _reader(self) -> OllamaReader:
-        error = partial(self._endpoint.connection.error, sent_tools=bool(self._request.tools))
+        error = partial(self._endpoint.connection.failures.error, sent_tools=bool(self._request.tools))
         return OllamaReader(self._request, error)
 
     def body(self) -> dict[str, Any]:

@@ -6,10 +6,7 @@ first use, corrected by what its answers show, and remembered. httpx is imported
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -23,7 +20,7 @@ from react_text.backends.http.connection import Answer, Ask
 from react_text.backends.http.detection import detect
 from react_text.backends.http.endpoint import Endpoint
 from react_text.backends.http.reply_text import prompt_bytes
-from react_text.backends.http.token_counts import counting
+from react_text.backends.http.token_counts import TokenCounts, can_count
 from react_text.capabilities import PROBED_MESSAGES, PROBED_TOOL, Capabilities, Support
 from react_text.capability_store import CapabilityStore
 from react_text.errors import BackendError
@@ -34,7 +31,6 @@ __all__ = ["OpenAICompatible", "assemble"]
 COUNTED_FROM = 0.25
 """The share of the context from which on a conversation's tokens are counted by the server. A token is at least a byte
 long, so that a shorter conversation leaves room whatever its tokens are."""
-COUNTS_KEPT = 64
 
 
 class OpenAICompatible:
@@ -62,6 +58,10 @@ class OpenAICompatible:
         Forget what was remembered about this endpoint and model.
     headers, body:
         Further HTTP headers, and further fields of every request.
+
+    Token counts are the server's. Where a reply is ended on this side before the server told any, a piece counts as a
+    generated token and the prompt is estimated at four bytes a token. A server that does not answer the first question
+    within ten seconds is asked nothing more but generations.
 
     Failures are `EndpointError`s, `ToolsRefused` and `ContextOverflow`. Safe to use from many threads and tasks. In an
     event loop, `await acapabilities()` before anything reads a property that would ask the server and wait.
@@ -93,7 +93,6 @@ class OpenAICompatible:
         self.address = read_address(url)
         self.api = api
         self._extra = dict(body or {})
-        self._counts: OrderedDict[str, int] = OrderedDict()
         self._endpoint = Endpoint(
             self.address,
             model or "",
@@ -111,6 +110,7 @@ class OpenAICompatible:
             store=store,
             fresh=fresh,
         )
+        self._counts = TokenCounts(self._endpoint.connection)
 
     def __repr__(self) -> str:
         return f"OpenAICompatible({self.address.base!r}, model={self._endpoint.model!r})"
@@ -196,8 +196,8 @@ class OpenAICompatible:
         than its tokens. In an event loop nothing is asked, as that would hold up everything else in it.
         """
         known = self.capabilities
-        count, context = counting(known.server), known.context_length
-        if count is None or context is None:
+        context = known.context_length
+        if context is None or not can_count(known.server):
             return None
         request = Request(messages, reply_start, tools=tuple(dict(tool) for tool in tools))
         most = prompt_bytes(request)
@@ -205,17 +205,7 @@ class OpenAICompatible:
             return most
         raw = self.api == "completions" or known.get("template") == "no"
         body = (completion_body if raw else chat_body)(request, self._endpoint.model, known, extra=self._extra)
-        key = json.dumps([body.get(name) for name in ("prompt", "messages", "tools")])
-        if key not in self._counts:
-            if _in_event_loop():
-                return None
-            counted = self._endpoint.connection.drive(count(self.address, body))
-            if counted is None:
-                return None
-            self._counts[key] = counted
-            while len(self._counts) > COUNTS_KEPT:
-                self._counts.popitem(last=False)
-        return self._counts[key]
+        return self._counts.of(known.server, body)
 
     def close(self) -> None:
         """Close the connections."""
@@ -236,11 +226,3 @@ class OpenAICompatible:
 
     async def __aexit__(self, *_error: object) -> None:
         await self.aclose()
-
-
-def _in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

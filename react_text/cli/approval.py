@@ -59,10 +59,10 @@ def approval_of(options: dict[str, Any], audit: Audit | None) -> Approval | None
         rules[name] = rule
     if not (confirm or rules or audit):
         return None
-    return Approval(rules, default="ask" if confirm else "always", ask=_Terminal().ask, audit=audit)
+    return Approval(rules, default="ask" if confirm else "always", ask=Terminal().ask, audit=audit)
 
 
-class _Terminal:
+class Terminal:
     """Asks on stderr and reads from stdin; what the keys mean is said once."""
 
     def __init__(self) -> None:

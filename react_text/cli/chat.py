@@ -15,7 +15,7 @@ import click
 from react_text.cli.agent_options import agent_options, cancel_on_interrupt, sampling_of
 from react_text.cli.approval import approval_of, approval_options
 from react_text.cli.options import load_model, load_toolbox, model_options, server_options, tools_option
-from react_text.cli.recording import open_trace, trace_options
+from react_text.cli.recording import open_spans, open_trace, trace_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,14 +59,14 @@ def chat(model: str, tools_path: Path | None, session_path: Path | None, **optio
     console, trace = Console(file=stdout), Trace(Console(file=stdout), Console(stderr=True))
     sampling, mode = sampling_of(options), options.pop("mode")
     with Session(session_path) as session:
-        recorded = open_trace(options)
+        recorded, watched = open_trace(options), open_spans(options)
         confirm = approval_of(options, recorded.audit if recorded else None)
         lines = typed_lines(session) if sys.stdin.isatty() else piped_lines()
         toolbox = load_toolbox(tools_path, options)
         backend = load_model(model, options, trace)
 
         def build(mode: Wanted) -> Agent:
-            return Agent(backend, toolbox, mode=mode, sampling=sampling, confirm=confirm, **options)
+            return watched(Agent(backend, toolbox, mode=mode, sampling=sampling, confirm=confirm, **options))
 
         with redirect_stdout(sys.stderr):  # a tool may print
             Chat(build, session, console, trace.show, mode=mode, recorded=recorded).talk(lines)
@@ -117,9 +117,11 @@ class Chat:
 
     def _ask(self, question: str | None) -> None:
         """One turn; None goes on with the last question. Ctrl-C ends it and what was said so far stays."""
+        from react_text.events import Finished
+
         if question is None:
-            *before, last = self.session.exchanges
-            history = [message for one in before for message in one.history()] + last.begun()
+            *before, open_one = self.session.exchanges
+            history = [message for one in before for message in one.history()] + open_one.begun()
         else:
             left_out = len(self.session.exchanges) - len(self.session.shown(self.agent, question))
             if left_out:
@@ -134,6 +136,9 @@ class Chat:
                     self.show(event)
         except KeyboardInterrupt:
             self._say("Stopped.")
+        last = self.last[-1] if self.last else None
+        if isinstance(last, Finished) and last.result.mode_changes and self.agent.setup.switch.wanted == "auto":
+            self.agent = self.build("auto")  # begins where the last turn has shown that it must
 
     def _welcome(self) -> None:
         exchanges = self.session.exchanges

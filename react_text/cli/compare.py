@@ -16,6 +16,7 @@ from react_text.cli.options import load_model
 
 if TYPE_CHECKING:
     from react_text.backends.base import Backend
+    from react_text.compare.records import RunFolder
     from react_text.compare.runner import Plan
 
 _ARMS = ("text", "text+grammar", "structured", "auto")
@@ -34,9 +35,14 @@ def _agent_options(context: click.Context, option: click.Parameter, values: tupl
         if not equals:
             raise click.BadParameter(f"{given!r} is not NAME=VALUE.")
         try:
-            found[name.strip()] = json.loads(value)
+            read = json.loads(value)
         except ValueError:
-            found[name.strip()] = value
+            read = value
+        outer, dot, inner = name.strip().partition(".")
+        if dot:
+            found.setdefault(outer, {})[inner] = read
+        else:
+            found[outer] = read
     return found
 
 
@@ -103,7 +109,7 @@ def _agent_options(context: click.Context, option: click.Parameter, values: tupl
     multiple=True,
     metavar="NAME=VALUE",
     callback=_agent_options,
-    help="Another argument of the agent, as JSON or text; may be given several times. With --label.",
+    help="Another argument of the agent, as JSON or text, such as policies.choose=false; with --label.",
 )
 @click.option(
     "--label", default="", metavar="TEXT", help="Put to the names of the arms, to tell them in a joined report."
@@ -111,6 +117,15 @@ def _agent_options(context: click.Context, option: click.Parameter, values: tupl
 @click.option(
     "--concurrency", type=click.IntRange(min=1), default=4, show_default=True, help="Requests at once to an endpoint."
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["here", "ray"]),
+    default="here",
+    show_default=True,
+    help="Run on this machine, or spread models and tasks over a Ray cluster.",
+)
+@click.option("--ray-address", metavar="ADDRESS", help="The cluster, such as auto; without it one is started here.")
+@click.option("--workers", type=click.IntRange(min=1), default=2, show_default=True, help="Ray workers for each model.")
 @click.option("--n-ctx", type=click.IntRange(min=64), help="Context length in tokens (in process).")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads that generate tokens (in process).")
 @click.option("--gpu-layers", type=int, help="Layers on the GPU, -1 for all (in process).")
@@ -148,7 +163,10 @@ def compare(out: Path, **options: Any) -> None:
                 folder.write_meta(describe(plan, entries, command))
 
             try:
-                run(plan, folder, began, progress.add)
+                if options["engine"] == "ray":
+                    _run_on_ray(plan, options, folder, began, progress.add)
+                else:
+                    run(plan, folder, began, progress.add)
             except KeyboardInterrupt:
                 stopped = True
             else:
@@ -191,6 +209,15 @@ def _plan(options: dict[str, Any]) -> tuple[Plan, list[dict[str, Any]]]:
     seeds = range(options["seed"], options["seed"] + options["seeds"])
     plan = Plan(tasks, models, options["arms"], options["dialects"], tuple(seeds), settings)
     return plan, entries
+
+
+def _run_on_ray(plan: Plan, options: dict[str, Any], folder: RunFolder, began: Any, added: Any) -> None:
+    from react_text.compare.ray_engine import Cluster, Source, run_on_ray
+
+    cpus, gpus = options["threads"] or 1, 1 if options["gpu_layers"] else 0
+    cluster = Cluster(options["ray_address"], options["workers"], cpus, gpus)
+    source = Source(options["tasks"], options["split"], options["limit"])
+    run_on_ray(plan, source, cluster, folder, began, added)
 
 
 def _load(model: str, shared: dict[str, Any]) -> Backend:

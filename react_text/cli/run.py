@@ -19,7 +19,7 @@ from react_text.cli.options import (
     server_options,
     tools_option,
 )
-from react_text.cli.recording import open_trace, trace_options
+from react_text.cli.recording import open_spans, open_trace, trace_options
 
 
 @click.command()
@@ -45,10 +45,10 @@ def run(question: str, model: str, tools_path: Path | None, as_json: bool, **opt
     stdout = sys.stdout
     trace = Trace(Console(file=stdout), Console(stderr=True))
     sampling = sampling_of(options)
-    recorded = open_trace(options)
+    recorded, watched = open_trace(options), open_spans(options)
     confirm = approval_of(options, recorded.audit if recorded else None)
     backend = load_model(model, options, trace)
-    agent = Agent(backend, toolbox, sampling=sampling, confirm=confirm, **options)
+    agent = watched(Agent(backend, toolbox, sampling=sampling, confirm=confirm, **options))
     result = None
     with cancel_on_interrupt(agent.cancel), redirect_stdout(sys.stderr):  # a tool may print
         for event in recorded.stream(agent, question) if recorded else agent.stream(question):

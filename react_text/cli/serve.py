@@ -65,5 +65,10 @@ def serve(
         max_body=int(max_body * 2**20),
         log_contents=log_contents,
     )
-    click.echo(f"{chat.name} at http://{host}:{port}/v1 (Ctrl-C stops)", err=True)
-    run_server(chat, host=host, port=port, settings=settings)
+    run_server(
+        chat,
+        host=host,
+        port=port,
+        settings=settings,
+        on_start=lambda address: click.echo(f"{chat.name} at {address} (Ctrl-C stops)", err=True),
+    )

@@ -22,6 +22,7 @@ from react_text.events import Corrected, Event, Finished, ModeChanged, Observed,
 from react_text.loop import GrammarUse
 from react_text.messages import Turn
 from react_text.parsing import parse, parse_message
+from react_text.steering import Policies
 from react_text.switch import Wanted
 from react_text.tools import Tool
 
@@ -180,7 +181,7 @@ class Arm:
                 max_tokens=settings.max_tokens,
                 sampling=Sampling(temperature=settings.temperature, seed=self.seed),
                 confirm=(lambda call: "stop") if task.first_call_only else None,
-                **settings.agent,
+                **_as_given(settings.agent),
             )
         except (TypeError, ValueError, AttributeError) as error:
             if isinstance(error, ReactTextError) or not settings.agent:
@@ -214,6 +215,12 @@ class Arm:
             "seconds": round(seconds, 4),
             "tokens_after": sum(step["tokens_after"] for step in steps),
         }
+
+
+def _as_given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of the agent from JSON values."""
+    policies = options.get("policies")
+    return {**options, "policies": Policies(**policies)} if isinstance(policies, Mapping) else dict(options)
 
 
 def agent_options() -> set[str]:

@@ -140,17 +140,17 @@ NOT_MEASURED = (
         ("functionary",),
     ),
     Elsewhere(
-        "any model in LM Studio without a template of its own",
+        "Any model in LM Studio without a template of its own",
         "JSON between `[TOOL_REQUEST]` and its end mark",
         '[TOOL_REQUEST]{"name": "tide", "arguments": {"harbor": "Oban"}}[END_TOOL_REQUEST]',
         "LM Studio asks for this format itself and leaves what it cannot read in the content.",
         ("lmstudio",),
     ),
     Elsewhere(
-        "models whose template knows no tools (Gemma 2 and 3, many base models and fine-tunes)",
-        "none of their own: text mode is the way",
+        "Models whose template knows no tools (many base models and fine-tunes)",
+        "a step of the text protocol, for want of a format of their own",
         'Thought: I look it up.\nAction: tide\nAction Input: {"harbor": "Oban"}',
-        "llama-server drops the tools without a word, Ollama answers 400, llama_cpp.server leaves the call in the "
+        "llama-server may drop the tools without a word, Ollama answers 400, llama_cpp.server leaves the call in the "
         "content.",
     ),
 )

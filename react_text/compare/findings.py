@@ -1,6 +1,6 @@
-"""What the counts of a comparison say: rates with their intervals, paired differences, and the sentences of the report.
+"""What the counts of a comparison say: rates with their intervals, paired differences, and how both are written.
 
-Takes tallies and returns values and sentences; knows nothing of files, HTML or Markdown.
+Takes tallies and returns values; what is said about them is in `sentences`, where it is shown is not known here.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 
-from react_text.compare.report_data import Measured, View
+from react_text.compare.report_data import View
 from react_text.compare.stats import mcnemar, wilson
 from react_text.compare.tally import Tally
 
-SPOKEN = {"text": "free text", "text+grammar": "text under a grammar", "structured": "structured calls"}
-"""The arms in a sentence."""
+FEWEST = 0.9
+"""An arm is only called the best where it has at least this share of the runs of the arm with the most."""
 
 MOST_PAIRS = 15
 """Up to so many pairs of a model's arms, all are compared."""
@@ -138,9 +138,20 @@ def _row(tally: Tally, name: str) -> Row:
     )
 
 
+def comparable(rows: Sequence[Row]) -> list[Row]:
+    """Those of a model's rows that ran on nearly all that any of them ran on; the others would be compared unfairly."""
+    most = max(row.tally.n for row in rows)
+    return [row for row in rows if row.tally.n >= FEWEST * most]
+
+
 def best(rows: Sequence[Row]) -> Row:
     """The row that solved most; of equals the one that was read more often, then the one with fewer tokens."""
-    return max(rows, key=lambda row: (row.solved.share, -row.failed.share, -row.tokens))
+    return max(comparable(rows), key=lambda row: (row.solved.share, -row.failed.share, -row.tokens))
+
+
+def alike(row: Row, other: Row) -> bool:
+    """Whether two rows differ in their arm alone."""
+    return row.tally.cell[2:] == other.tally.cell[2:]
 
 
 def paired(view: View) -> list[Paired]:
@@ -220,124 +231,4 @@ def signed(share: float) -> str:
 
 def p_value(p: float) -> str:
     """A probability in words."""
-    return "< 0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
-
-
-def headline(view: View) -> str:
-    """The one sentence: what the best arm of the best model solved, and what its furthest other arm did."""
-    found = rows(view)
-    top = best(found)
-    sentence = f"{top.model} solved {percent(top.solved.share, top.solved.n)} of its tasks with {spoken(top)}"
-    others = [row for row in found if row.model == top.model and row is not top]
-    others = [row for row in others if row.tally.arm != top.tally.arm] or others
-    if not others:
-        return f"{sentence}."
-    rival = max(others, key=lambda row: abs(top.solved.share - row.solved.share))
-    if rival.solved.share == top.solved.share:
-        return f"{sentence}, and as many with {spoken(rival)}."
-    return f"{sentence}, and {percent(rival.solved.share, rival.solved.n)} with {spoken(rival)}."
-
-
-def spoken(row: Row) -> str:
-    """An arm in a sentence."""
-    _, _, particulars = row.label.partition(" · ")
-    words = SPOKEN.get(row.tally.arm, row.tally.arm)
-    return f"{words} ({particulars})" if particulars else words
-
-
-def summary(view: View) -> list[str]:
-    """Under the headline: for each model, the best first, its best arm with the interval, and what could be read."""
-    found = rows(view)
-    tops = [best([row for row in found if row.model == model]) for model in view.models]
-    tops.sort(key=lambda row: -row.solved.share)
-    return [_about(top, [row for row in found if row.model == top.model]) for top in tops]
-
-
-def _about(top: Row, own: Sequence[Row]) -> str:
-    solved = top.solved
-    sentence = (
-        f"{top.model} did best with {spoken(top)}: {solved.k:,} of {solved.n:,} runs solved "
-        f"({percent(solved.share, solved.n)}, 95 % interval {span(solved.low, solved.high, solved.n)})."
-    )
-    for free in [row for row in own if row.tally.arm == "text"][:1]:
-        n, failed = free.failed.n, free.failed
-        sentence += (
-            f" Asked for {spoken(free)}, {percent(free.strict.share, n)} of its first replies kept to the format, "
-            f"{percent(free.repaired.share, n)} were read after repair, and {percent(failed.share, n)} "
-            f"({span(failed.low, failed.high, n)}, n {n:,}) could not be read."
-        )
-    return sentence
-
-
-def auto_check(view: View) -> list[str]:
-    """For each model with an `auto` arm: whether it did as well as the better of the others, and if not, why."""
-    sentences = []
-    for model in view.models:
-        own = [row for row in rows(view) if row.model == model]
-        others = [row for row in own if row.tally.arm != "auto"]
-        for row in own:
-            if row.tally.arm == "auto" and others:
-                sentences.append(_auto_sentence(model, row, best(others), view))
-    return sentences
-
-
-def _auto_sentence(model: str, auto: Row, rival: Row, view: View) -> str:
-    pair = compare(rival.tally, auto.tally, view)
-    figures = f"{auto.solved.k:,} of {auto.solved.n:,} against {rival.solved.k:,} of {rival.solved.n:,}"
-    if auto.solved.share >= rival.solved.share:
-        return f"{model}: {auto.label} did at least as well as the best other arm, {rival.label} ({figures})."
-    modes = " and ".join(f"{count:,} in {name} mode" for name, count in sorted(auto.tally.modes.items()))
-    verdict = "within chance" if pair.p >= 0.05 else "more than chance"
-    return (
-        f"{model}: {auto.label} did worse than {rival.label} ({figures}; {points(pair)}, exact McNemar "
-        f"p {_equals(pair.p)}, {verdict}). It asked for {auto.tally.replies:,} replies, {modes}, and changed its "
-        f"mode in {auto.tally.changed_mode:,} runs; {auto.failed.k:,} of its runs could not be read, "
-        f"{rival.failed.k:,} of the other's."
-    )
-
-
-def _equals(p: float) -> str:
-    return p_value(p) if p < 0.0001 else f"= {p_value(p)}"
-
-
-def shown_sentence(measured: Measured) -> str:
-    """How many of which outputs the browser holds."""
-    names = {
-        "failed": "that could not be read",
-        "wrong": "read but not solved",
-        "repaired": "solved after repair",
-        "strict": "solved to the letter",
-    }
-    parts = [
-        f"{'all ' if some == every else ''}{some:,}{'' if some == every else f' of {every:,}'} {names[name]}"
-        for name, (some, every) in measured.shown.items()
-        if every
-    ]
-    whole = all(some == every for some, every in measured.shown.values())
-    if whole:
-        return f"Every output is here: {', '.join(parts)}."
-    return f"A bounded sample, the unreadable ones first: {', '.join(parts)}. All are in records.jsonl."
-
-
-def reading_notes(measured: Measured) -> list[str]:
-    """How the figures are to be read."""
-    found = measured.all.tallies
-    notes = [
-        "n counts runs: one task with one seed. Intervals are Wilson 95 % intervals.",
-        "To the letter, after repair and could not be read are said of the first reply of a run; repairs and faults "
-        "are counted over all replies.",
-    ]
-    if any(len(tally.seeds) > 1 for tally in found):
-        notes.append(
-            "Tasks were run with several seeds. Runs of one task resemble each other, so intervals and p are "
-            "somewhat too sure."
-        )
-    if any(tally.arm == "structured" for tally in found):
-        notes.append("In the structured arm a JSON call found in the content counts as an answer read by repair.")
-    if any(tally.idle for tally in found):
-        notes.append(
-            "On tasks that need no call, declining in words and writing what cannot be read are counted apart."
-        )
-    if len(found) > len(measured.all.models):
-        notes.append("p are exact two-sided McNemar probabilities, each for itself: of many some are small by chance.")
-    return notes
+    return "< 0.0001" if p < 0.0001 else f"{p:.{4 if p < 0.01 else 3 if p < 0.1 else 2}f}"

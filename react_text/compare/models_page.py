@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from react_text.compare import findings
+from react_text.compare import findings, sentences
 from react_text.compare.elsewhere import NOT_MEASURED, Elsewhere
 from react_text.compare.report_data import Measured, View
 from react_text.compare.report_markdown import bullets, escaped, figures_table, pairs_table, table
@@ -25,9 +25,6 @@ OPTIONS = {
     "auto": "--mode auto",
 }
 """What each arm is on the command line of `react-text run`."""
-
-FEWEST = 0.9
-"""An arm is only recommended where it ran at least this share of the runs of the arm with the most."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ def models_page(measured: Measured) -> str:
         "# Models",
         "Made by `react-text report RUN... --models-md models.md` from run folders of `react-text compare`; nothing "
         "here is written by hand. Each rate has its Wilson 95 % interval and its counts.",
-        bullets(findings.reading_notes(measured)),
+        bullets(sentences.reading_notes(measured)),
     ]
     if measured.notes:
         parts.append("To know first:\n\n" + bullets(measured.notes))
@@ -79,7 +76,7 @@ def recommend(measured: Measured, model: str) -> Recommended:
             tokens + sum(row.tally.tokens),
         )
     most = max(n for _, n, _, _ in sums.values())
-    candidates = {key: found for key, found in sums.items() if found[1] >= FEWEST * most}
+    candidates = {key: found for key, found in sums.items() if found[1] >= findings.FEWEST * most}
     own = max(candidates, key=lambda key: _merit(*candidates[key]))
     rivals = [(_named(measured, key), *_rival(chosen_on, own, key)) for key in candidates if key != own]
     return Recommended(_named(measured, own), own, tuple(chosen_on), tuple(held_out), tuple(rivals))
@@ -145,7 +142,7 @@ def _auto(measured: Measured, model: str) -> list[str]:
     found = []
     for view in measured.suites:
         only = View(view.name, tuple(view.of(model)))
-        found += [f"{view.name}: {sentence}" for sentence in findings.auto_check(only)]
+        found += [f"{view.name}: {sentence}" for sentence in sentences.auto_check(only)]
     return found
 
 
@@ -163,10 +160,9 @@ def _recommendation(chosen: Recommended, model: str, metas: Sequence[Mapping[str
             f"It solved most on {where}. The choice was made on the same tasks as are reported here, so its own figure "
             "is somewhat too good."
         )
-    lines += [_against(*rival) for rival in chosen.rivals]
     settings = [dict(run_facts(meta)).get("settings") for meta in metas if meta["variant"] == chosen.cell.variant]
     lines += [f"Settings: {text}." for text in dict.fromkeys(filter(None, settings))]
-    return escaped(" ".join(lines))
+    return escaped(" ".join(lines)) + "\n\n" + bullets(_against(*rival) for rival in chosen.rivals)
 
 
 def _on(view: View, model: str, chosen: Recommended) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from react_text.catalog import FAULTS, REPAIRS
-from react_text.compare import findings
+from react_text.compare import findings, sentences
 from react_text.compare.findings import Rate, Row
 from react_text.compare.report_data import Measured, View
 from react_text.compare.run_facts import run_facts
@@ -25,15 +25,15 @@ RATES = {
 
 def markdown(measured: Measured) -> str:
     """The report."""
-    parts = [f"# {escaped(findings.headline(measured.all))}", bullets(findings.summary(measured.all))]
+    parts = [f"# {escaped(sentences.headline(measured.all))}", bullets(sentences.summary(measured.all))]
     if measured.notes:
         parts.append("## What to know first\n\n" + bullets(measured.notes))
-    auto = findings.auto_check(measured.all)
+    auto = sentences.auto_check(measured.all)
     if auto:
         parts.append("## auto against the other arms\n\n" + bullets(auto))
     for view in measured.views:
         parts += _view(view, len(measured.views) > 1)
-    parts.append("## How this was measured\n\n" + bullets(findings.reading_notes(measured)))
+    parts.append("## How this was measured\n\n" + bullets(sentences.reading_notes(measured)))
     parts += [_run(meta) for meta in measured.metas]
     return "\n\n".join(parts) + "\n"
 
@@ -48,8 +48,8 @@ def _view(view: View, several: bool) -> list[str]:
     if pairs:
         parts += ["### Paired differences", pairs_table(pairs)]
     parts += ["### Categories", _categories(view)]
-    for title, kind, sentences in (("Repairs", "repairs", REPAIRS), ("Faults", "faults", FAULTS)):
-        parts += [f"### {title}", _named(view, kind, sentences)]
+    for title, kind, meanings in (("Repairs", "repairs", REPAIRS), ("Faults", "faults", FAULTS)):
+        parts += [f"### {title}", _named(view, kind, meanings)]
     return [*parts, "### Why runs ended", _stops(view)]
 
 
@@ -153,7 +153,7 @@ def _categories(view: View) -> str:
     )
 
 
-def _named(view: View, kind: str, sentences: Any) -> str:
+def _named(view: View, kind: str, meanings: Any) -> str:
     total = Counter[str]()
     for tally in view.tallies:
         total.update(getattr(tally, kind))
@@ -167,7 +167,7 @@ def _named(view: View, kind: str, sentences: Any) -> str:
                 f"`{name}`",
                 str(findings.rate(count, replies)),
                 *(f"{getattr(tally, kind)[name]:,} of {tally.replies:,}" for tally in view.tallies),
-                sentences.get(name, ""),
+                meanings.get(name, ""),
             ]
             for name, count in sorted(total.items(), key=lambda item: (-item[1], item[0]))
         ),
@@ -207,9 +207,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(escaped(text) for text in line) + " |" for line in lines)
 
 
-def bullets(sentences: Iterable[str]) -> str:
+def bullets(lines: Iterable[str]) -> str:
     """A Markdown list."""
-    return "\n".join(f"- {escaped(sentence)}" for sentence in sentences)
+    return "\n".join(f"- {escaped(line)}" for line in lines)
 
 
 def escaped(text: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from react_text.catalog import FAULTS, REPAIRS
-from react_text.compare import charts, findings
+from react_text.compare import charts, findings, sentences
 from react_text.compare.findings import Rate, Row, rate
 from react_text.compare.outputs import laid_out
 from react_text.compare.report_data import ARM_ORDER, Measured, View
@@ -46,16 +46,16 @@ def page(measured: Measured, title: str = "") -> str:
     style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     return environment.get_template("page.html").render(
         title=title or _title(measured),
-        headline=_unbroken(findings.headline(measured.all)),
-        summary=[_unbroken(sentence) for sentence in findings.summary(measured.all)],
-        auto=[_unbroken(sentence) for sentence in findings.auto_check(measured.all)],
+        headline=_unbroken(sentences.headline(measured.all)),
+        summary=[_unbroken(sentence) for sentence in sentences.summary(measured.all)],
+        auto=[_unbroken(sentence) for sentence in sentences.auto_check(measured.all)],
         facts=_facts(measured),
         notes=measured.notes,
-        reading=findings.reading_notes(measured),
+        reading=sentences.reading_notes(measured),
         views=[_view(view) for view in measured.views],
         arms=_arms(measured.all),
         runs=[(meta["folder"], meta.get("command"), run_facts(meta)) for meta in measured.metas],
-        shown=findings.shown_sentence(measured),
+        shown=sentences.shown_sentence(measured),
         style=Markup(style),
         script=Markup(script),
         script_digest=Markup(f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}"),
@@ -179,7 +179,7 @@ def _categories(view: View) -> dict[str, Any]:
     return {"columns": columns, "rows": cells}
 
 
-def _named(view: View, kind: str, sentences: Any) -> list[dict[str, Any]]:
+def _named(view: View, kind: str, meanings: Any) -> list[dict[str, Any]]:
     """The repairs or faults of a view, the most frequent first, each with its rate per reply and its arms."""
     by_arm: dict[str, Counter[str]] = {}
     for tally in view.tallies:
@@ -190,7 +190,7 @@ def _named(view: View, kind: str, sentences: Any) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "sentence": sentences.get(name, ""),
+            "sentence": meanings.get(name, ""),
             "rate": rate(count, replies),
             "arms": [(arm, counts[name]) for arm, counts in by_arm.items() if counts[name]],
             "chart": charts.stacked([(colour(arm), counts[name] / most) for arm, counts in by_arm.items()], height=18),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -66,12 +66,15 @@ def run(
     RunFolderError, or BackendError when a model cannot be used.
     """
     for index, model in enumerate(plan.models):
-        jobs = [job for job in _jobs(plan) if _key(model.name, job, plan.settings) not in folder.done]
-        if not jobs:
-            continue
-        for record in _records(model, jobs, plan.settings, partial(began, index)):
-            folder.add(record)
-            added(record)
+        if jobs := open_jobs(plan, model, folder.done):
+            for record in _records(model, jobs, plan.settings, partial(began, index)):
+                folder.add(record)
+                added(record)
+
+
+def open_jobs(plan: Plan, model: Model, done: Set[str]) -> list[Job]:
+    """The jobs of a model whose records are not there yet."""
+    return [job for job in _jobs(plan) if _key(model.name, job, plan.settings) not in done]
 
 
 def _jobs(plan: Plan) -> Iterator[Job]:
@@ -111,8 +114,8 @@ def _in_turn(name: str, backend: Backend, jobs: Sequence[Job], settings: Setting
             arm = Arm(name, *at, backend, settings)
         assert arm is not None
         record, error = arm.run(job.task)
-        if error is not None:
-            _stop_if_gone(error)
+        if sentence := gone(error):
+            raise RunFolderError(sentence)
         yield record
 
 
@@ -136,8 +139,8 @@ def _at_once(model: Model, backend: Backend, jobs: Sequence[Job], settings: Sett
             if isinstance(got, BaseException):
                 raise got
             record, error = got
-            if error is not None:
-                _stop_if_gone(error)
+            if sentence := gone(error):
+                raise RunFolderError(sentence)
             yield record
     finally:
         stop.set()
@@ -169,9 +172,10 @@ def _work(
             return
 
 
-def _stop_if_gone(error: BackendError) -> None:
-    """Raise where the model is not there any more; an error that lies in the task is a result like others."""
+def gone(error: BackendError | None) -> str | None:
+    """A sentence where the model is not there any more; an error that lies in the task is a result like others."""
     if isinstance(error, ToolsRefused) or not isinstance(error, EndpointError):
-        return
-    if error.status is None or error.status in GONE:
-        raise RunFolderError(f"{error} What is done is kept; run the same command to go on.") from None
+        return None
+    if error.status is not None and error.status not in GONE:
+        return None
+    return f"{error} What is done is kept; run the same command to go on."

@@ -18,6 +18,14 @@ def call_text(family: str, name: str, arguments: Mapping[str, Any]) -> str:
     return re.sub("|".join(filled), lambda match: filled[match[0]], call)
 
 
+def call_parts(family: str, name: str) -> tuple[str, str]:
+    """What stands before and after the arguments of a call in the format of `family`."""
+    form = FORMATS[family]
+    call = f"{form.opens}{form.call}{form.closes}" if form.mark else form.bare
+    before, after = call.replace("%name%", name).replace("%number%", "0").split("%arguments%")
+    return before, after
+
+
 def call_format(rendered: str, name: str, arguments: Mapping[str, Any]) -> str | None:
     """The family of `native_grammar.FORMATS` in which `rendered` holds the call of `name`, None where none fits.
 

@@ -19,6 +19,7 @@ SECTIONS = MappingProxyType(
         "system": frozenset({"tools", "tool_names"}),
         "call thought": frozenset({"tool"}),
         "answer thought": frozenset[str](),
+        "no tool thought": frozenset[str](),
         "observation": frozenset({"content"}),
         "observation of one of several": frozenset({"tool", "arguments", "content"}),
         "correction": frozenset({"fault"}),

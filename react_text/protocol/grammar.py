@@ -16,7 +16,7 @@ from react_text.protocol.expressions import Expression, choice, escaped, gbnf, r
 from react_text.protocol.schema_rules import Grammar, Rules, Wanted
 from react_text.tools import Tool
 
-__all__ = ["MAX_CALLS", "Grammar", "Wanted", "text_grammar", "value_grammar"]
+__all__ = ["MAX_CALLS", "Grammar", "Wanted", "arguments_grammar", "text_grammar", "value_grammar"]
 
 MAX_CALLS = 8
 """Calls in one reply, where several are possible."""
@@ -63,6 +63,13 @@ def text_grammar(
     lines = [line for line in skeleton.splitlines() if line[:1] != "#" and line.split(" ")[0] not in unused]
     text = re.sub(r"%[a-z]+%", lambda match: slots.get(match[0], match[0]), "\n".join(lines))
     return Grammar(text.strip() + "\n", rules.loosened)
+
+
+def arguments_grammar(tool: Tool, before: str = "", after: str = "") -> Grammar:
+    """The grammar of a call that is begun up to its arguments: they alone, with fixed text before and after."""
+    rules = Rules()
+    whole = sequence(before, rules.arguments(tool), after)
+    return Grammar("\n".join([f"root ::= {gbnf(whole)}", *rules.lines([whole])]) + "\n", rules.loosened)
 
 
 def value_grammar(schema: Any) -> Grammar:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from react_text.errors import GrammarError
 from react_text.protocol.expressions import (
     EMPTY,
     Expression,
+    Letters,
     Rule,
     choice,
     gbnf,
@@ -40,7 +42,7 @@ class NativeFormat:
 
     `%name%` and `%arguments%` stand for the tool's name and its arguments as JSON. `mark` begins every call and may not
     occur in an answer. `bare` is a call without marks that is also taken, after the opening of a code block too.
-    `between` is None for a family that readers understand one call of.
+    `between` is None for a family that readers understand one call of, `alone` says that a call has to begin a line.
     """
 
     mark: str
@@ -49,6 +51,7 @@ class NativeFormat:
     closes: str = ""
     between: str | None = None
     bare: str = ""
+    alone: bool = False
 
     def around(self, name: str) -> tuple[str, str]:
         """What a call of the tool `name` has before and after its arguments."""
@@ -108,7 +111,7 @@ FORMATS: dict[str, NativeFormat] = {
     "lmstudio": NativeFormat(
         "[TOOL_REQUEST]", f"[TOOL_REQUEST]{_OBJECT}[END_TOOL_REQUEST]", between="\n", bare=_OBJECT
     ),
-    "functionary": NativeFormat(">>>", ">>>%name%\n%arguments%", between="\n"),
+    "functionary": NativeFormat(">>>", ">>>%name%\n%arguments%", between="\n", alone=True),
     "qwen_agent": NativeFormat("✿FUNCTION✿", "✿FUNCTION✿: %name%\n✿ARGS✿: %arguments%"),
 }
 """By family, in the names of `parsing.families`; `bare` and `llama3` are calls without any marks."""
@@ -121,12 +124,21 @@ def format_of(family: str) -> NativeFormat:
     return FORMATS[family]
 
 
-def native_grammar(family: str, tools: Sequence[Tool], wanted: Wanted = "any", *, parallel: bool = False) -> Grammar:
+def native_grammar(
+    family: str,
+    tools: Sequence[Tool],
+    wanted: Wanted = "any",
+    *,
+    parallel: bool = False,
+    reasoning: bool = False,
+    answer_schema: Any = None,
+) -> Grammar:
     """The grammar of a whole reply in the call format of `family`.
 
     "any" is an answer or calls, "call" calls alone, "answer" an answer alone; without tools only an answer is possible.
-    One call, or with `parallel` up to eight where the family can write several. Raises GrammarError for a family that
-    is not in FORMATS.
+    One call, or with `parallel` up to MAX_CALLS where the family can write several. `reasoning` leaves room for a
+    `<think>` block in front; with `answer_schema`, a JSON Schema, the answer is a value that fits. Raises GrammarError
+    for a family that is not in FORMATS.
     """
     form = format_of(family)
     if not tools:
@@ -143,17 +155,31 @@ def native_grammar(family: str, tools: Sequence[Tool], wanted: Wanted = "any", *
             bare = NativeFormat("", form.bare, between="\n" if parallel else None)
             made["bare"] = sequence(optional(sequence(_FENCE)), _calls(bare, arguments, parallel=parallel))
             ways.append(Rule("bare"))
-    if wanted != "call":
+    if wanted != "call" and answer_schema is not None:
+        made["answer"] = rules.whole(answer_schema, "answer")
+        ways.append(Rule("answer"))
+    elif wanted != "call":
         marks = [form.mark] if form.mark else []
         marks += [_bare_mark(form.bare)] if form.bare else []
-        either = form.bare and wanted == "any"
         if form.call and wanted == "any":
-            made["end"] = choice([Rule("calls"), EMPTY])
+            made["end"] = choice([sequence("\n" if form.alone else "", Rule("calls")), EMPTY])
         ending = Rule("end") if "end" in made else EMPTY
-        made |= text_without("answer", marks, _OPENINGS if either else (), ending)
+        made |= text_without("answer", marks, _OPENINGS if form.bare else (), ending)
         ways.append(Rule("answer"))
-    lines = [f"{name} ::= {gbnf(body)}" for name, body in ({"root": choice(ways)} | made).items()]
+    root = choice(ways)
+    if reasoning:
+        root = sequence(optional(Rule("reasoning")), root)
+        made |= _reasoning()
+    lines = [f"{name} ::= {gbnf(body)}" for name, body in ({"root": root} | made).items()]
     return Grammar("\n".join([*lines, *rules.lines(made.values())]) + "\n", rules.loosened)
+
+
+def _reasoning() -> dict[str, Expression]:
+    """The rules of a block of reasoning, which may be empty, and the white space after it."""
+    blank = repeat(Letters("[ \\n]"), 0, 4)
+    end = sequence("</think>", blank)
+    thinking = text_without("thinking", ["</think>"], ending=end)
+    return {"reasoning": sequence("<think>", choice([Rule("thinking"), sequence(blank, end)])), **thinking}
 
 
 def _bare_mark(call: str) -> str:

@@ -1,7 +1,8 @@
-"""Strings and numbers of a flat JSON Schema as grammar expressions, and the rules that every grammar may use. Pure."""
+"""Strings, numbers and listed values of a flat JSON Schema as expressions, and the rules they use. Pure."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from math import isfinite
@@ -22,7 +23,16 @@ from react_text.protocol.expressions import (
 from react_text.protocol.number_rules import INTEGER, MAX_DIGITS, NUMBER, integers, numbers, whole_bound
 from react_text.protocol.pattern_rules import Matched, pattern_expression
 from react_text.protocol.string_rules import FORMATS, KEY, LETTER, LONGEST_STRING, text
+from react_text.schema import types_of
+from react_text.schema.coercion import is_type
 
+NOTES = frozenset(
+    (
+        *("description", "title", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"),
+        *("$comment", "$schema", "$defs", "definitions"),
+    )
+)
+"""Keywords that say nothing about a value."""
 _MOST_LISTED = 100
 _FINEST = 15
 _LARGEST = Decimal(10) ** MAX_DIGITS
@@ -157,3 +167,40 @@ def _decimal(schema: Mapping[str, Any], keyword: str, loosen: Loosen) -> Decimal
         loosen(keyword)
         return None
     return exact
+
+
+def listed(way: Mapping[str, Any], loosen: Loosen) -> Expression:
+    """The listed values that fit what stands beside the list; only the type and plain bounds are looked at."""
+    types = types_of(way)
+    for keyword in way:
+        if keyword not in ("type", "enum", "format", *NOTES) and keyword not in _PLAIN_BOUNDS:
+            loosen(keyword)
+    texts: list[str] = []
+    for value in way["enum"]:
+        try:
+            text = json_text(value)
+        except (TypeError, ValueError, RecursionError):
+            continue
+        if (not types or any(is_type(value, kind) for kind in types)) and _keeps(value, way):
+            texts.append(text)
+    return choice(texts)
+
+
+_PLAIN_BOUNDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any, Any], bool]]] = {
+    "minimum": (lambda value: is_type(value, "number"), operator.ge),
+    "maximum": (lambda value: is_type(value, "number"), operator.le),
+    "exclusiveMinimum": (lambda value: is_type(value, "number"), operator.gt),
+    "exclusiveMaximum": (lambda value: is_type(value, "number"), operator.lt),
+    "minLength": (lambda value: isinstance(value, str), lambda value, bound: len(value) >= bound),
+    "maxLength": (lambda value: isinstance(value, str), lambda value, bound: len(value) <= bound),
+}
+"""Bounds beside a list of values: which values they speak of, and what they ask of these."""
+
+
+def _keeps(value: Any, way: Mapping[str, Any]) -> bool:
+    bounds = ((way[keyword], *checks) for keyword, checks in _PLAIN_BOUNDS.items() if keyword in way)
+    return all(
+        holds(value, bound)
+        for bound, speaks, holds in bounds
+        if speaks(value) and isinstance(bound, int | float) and not isinstance(bound, bool)
+    )

@@ -7,7 +7,6 @@ come in the schema's order. Everything is bounded: digits, strings, items, names
 from __future__ import annotations
 
 import json
-import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +22,6 @@ from react_text.protocol.expressions import (
     Rule,
     Sequence,
     choice,
-    finite,
     gbnf,
     json_text,
     needed,
@@ -33,10 +31,9 @@ from react_text.protocol.expressions import (
     used,
 )
 from react_text.protocol.free_text import key_other_than
-from react_text.protocol.scalar_rules import TERMINALS, number, string
+from react_text.protocol.member_rules import Members
+from react_text.protocol.scalar_rules import NOTES, TERMINALS, listed, number, string
 from react_text.protocol.schema_ways import ways_of
-from react_text.schema import types_of
-from react_text.schema.coercion import is_type
 from react_text.schema.shape import standard
 from react_text.tools import Tool
 
@@ -44,18 +41,12 @@ Wanted: TypeAlias = Literal["any", "call", "answer"]
 
 MAX_ITEMS = 32
 """Items of an array whose schema names no limit."""
-MAX_KEYS = 8
-"""Members of an object that no schema declares."""
 _LONGEST_ARRAY = 1000
-_DEEPEST = 24
+DEEPEST_SELF = 4
+"""How often a schema may hold itself, one inside the other."""
+_DEEPEST = 40
 _MOST_RULES = 4000
 _MOST_COUNTED = 400
-_NOTES = frozenset(
-    (
-        *("description", "title", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"),
-        *("$comment", "$schema", "$defs", "definitions"),
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +63,11 @@ class Rules:
 
     made: dict[str, Expression] = field(default_factory=dict)
     unsaid: dict[tuple[str, str], None] = field(default_factory=dict)
-    _known: dict[Any, tuple[str, list[tuple[str, str]] | None]] = field(default_factory=dict)
+    _known: dict[Any, tuple[Expression, list[tuple[str, str]]]] = field(default_factory=dict)
+    _open: list[Any] = field(default_factory=list)
     _in_place: list[Any] = field(default_factory=list)
     _roots: list[Any] = field(default_factory=list)
     _depth: int = 0
-    _recursive: bool = False
 
     @property
     def loosened(self) -> tuple[str, ...]:
@@ -97,30 +88,25 @@ class Rules:
 
     def arguments(self, tool: Tool) -> Expression:
         """The expression for the arguments of one tool."""
-        try:
-            schema = standard(tool.parameters) if isinstance(tool.parameters, Mapping) else {}
-            json.dumps(schema)
-        except (RecursionError, TypeError, ValueError):
-            self._loosen(tool.name, "nesting")
-            return Rule("object")
-        return self.whole({"type": "object", **schema}, tool.name, closed=True)
+        parameters = tool.parameters if isinstance(tool.parameters, Mapping) else {}
+        return self.whole({"type": "object", **parameters}, tool.name, closed=True)
 
     def whole(self, schema: Any, where: str, *, closed: bool = False) -> Expression:
         """The expression for one JSON value that fits a whole schema.
 
         `closed` allows an object without declared members no others either, as the arguments of a tool have it.
         """
-        self._roots.append(schema)
-        self._recursive = False
-        body = self.value(schema, schema, where, closed=closed)
-        if self._recursive:
-            name = self.rule(where, body).name
-            ending = finite({**self.made, **TERMINALS})
-            self.made = {name: rule for name, rule in ending.items() if name not in TERMINALS}
-            body = NOTHING if name not in ending else body if isinstance(body, Rule) else Rule(name)
+        try:
+            root = standard(schema)
+            json.dumps(root)
+        except (RecursionError, TypeError, ValueError):
+            self._loosen(where, "nesting")
+            return Rule("object" if closed else "value")
+        self._roots.append(root)
+        body = self.value(root, root, where, closed=closed)
         if body == NOTHING:
             self._loosen(where, "no value fits")
-            return Rule("object") if closed else Rule("value")
+            return Rule("object" if closed else "value")
         return body
 
     def value(self, schema: Any, root: Any, where: str, *, closed: bool = False) -> Expression:
@@ -129,7 +115,7 @@ class Rules:
             return NOTHING
         if not isinstance(schema, Mapping) or not schema:
             return self._anything(where)
-        said = [key for key in schema if key not in _NOTES]
+        said = [key for key in schema if key not in NOTES]
         reference = schema.get("$ref")
         if said == ["$ref"] and isinstance(reference, str):
             key = (id(root), reference)
@@ -155,9 +141,9 @@ class Rules:
 
     def _way(self, way: Mapping[str, Any], root: Any, where: str, closed: bool) -> Expression:
         """The expression for a flat schema."""
-        if "enum" in way:
-            return _values(way, partial(self._loosen, where))
         loosen = partial(self._loosen, where)
+        if "enum" in way:
+            return listed(way, loosen)
         match way.get("type"):
             case "object":
                 return self._structure(way, root, where, closed, lambda: self._object(way, root, where, closed))
@@ -192,34 +178,37 @@ class Rules:
         return self._once((id(root), json.dumps(way), closed), where, where, inside)
 
     def _once(self, key: Any, stem: str, where: str, build: Callable[[], Expression]) -> Expression:
-        """One rule for each schema, however often it is used, so that one which refers to itself ends.
+        """One rule for each schema, however often it is used.
 
-        What stands in its own place says nothing: of `a: a or b`, b is left.
+        A schema that refers to itself does so DEEPEST_SELF times: deeper, nothing fits. What stands in its own place
+        says nothing: of `a: a or b`, b is left.
         """
         if key in self._in_place:
             return NOTHING
-        if key in self._known:
-            name, unsaid = self._known[key]
-            self._recursive |= unsaid is None
-            for place, keyword in unsaid or ():
+        level = self._open.count(key)
+        if level > DEEPEST_SELF:
+            return NOTHING
+        if (key, level) in self._known:
+            known, unsaid = self._known[key, level]
+            for place, keyword in unsaid:
                 self._loosen(where + place, keyword)
-            return Rule(name)
-        name = self._free_name(stem)
-        self.made[name] = NOTHING
-        self._known[key] = (name, None)
+            return known
         before, self.unsaid = self.unsaid, {}
         self._in_place.append(key)
+        self._open.append(key)
         try:
-            self.made[name] = build()
+            body = build()
         finally:
+            self._open.pop()
             self._in_place.pop()
             inside, self.unsaid = self.unsaid, before
-            self.unsaid |= inside
-        self._known[key] = (name, [(place.removeprefix(where), keyword) for place, keyword in inside])
-        body = self.made[name]
-        if isinstance(body, Rule) or body == NOTHING or not any(True for _ in used(body)):
-            return body
-        return Rule(name)
+        if any(True for _ in used(body)) and not isinstance(body, Rule):
+            body = self.rule(stem, body)
+        places = [] if level else [(place.removeprefix(where), keyword) for place, keyword in inside]
+        self._known[key, level] = (body, places)
+        for place, keyword in places:
+            self._loosen(where + place, keyword)
+        return body
 
     def _array(self, way: Mapping[str, Any], root: Any, where: str) -> Expression:
         for keyword in ("contains", "uniqueItems"):
@@ -273,7 +262,7 @@ class Rules:
         if (len(members) + 1) * max(least, most or 0) > _MOST_COUNTED:
             self._loosen(where, "minProperties" if least else "maxProperties")
             least, most = 0, None
-        chain = _Members(self, where, members, others, least, most)
+        chain = Members(members, others, least, most, lambda name, body: self.rule(f"{where} then {name}", body))
         return sequence("{", chain.rest(0, 0))
 
     def _other_members(
@@ -292,7 +281,9 @@ class Rules:
             names = way.get("propertyNames")
             if isinstance(names, Mapping) and names:
                 self._loosen(where, "propertyNames")
-            pairs.append(sequence(key, self.value(extra, root, f"{where}.*") if extra not in (None, True) else _ANY))
+            pairs.append(
+                sequence(key, self.value(extra, root, f"{where}.*") if extra not in (None, True) else Rule("value"))
+            )
         if not pairs:
             return None
         self._loosen(where, "additionalProperties")
@@ -308,88 +299,6 @@ class Rules:
             number += 1
             name = f"{stem}-{number}"
         return name
-
-
-_ANY = Rule("value")
-
-
-@dataclass
-class _Members:
-    """What may follow in an object, by the next declared member and how many members were written."""
-
-    rules: Rules
-    where: str
-    members: list[tuple[str, Expression, bool]]
-    others: Expression | None
-    least: int
-    most: int | None
-    done: dict[tuple[int, int], Expression] = field(default_factory=dict)
-
-    def rest(self, index: int, count: int) -> Expression:
-        """The object from member `index` on, its closing brace included; counts past what matters are the same."""
-        count = min(count, max(1, self.least, 0 if self.most is None else self.most + 1))
-        if (index, count) not in self.done:
-            self.done[index, count] = self._rest(index, count)
-        return self.done[index, count]
-
-    def _rest(self, index: int, count: int) -> Expression:
-        if self.most is not None and count > self.most:
-            return NOTHING
-        if index == len(self.members):
-            return self._end(count)
-        name, member, required = self.members[index]
-        taken = sequence(", " if count else "", member, self.rest(index + 1, count + 1))
-        if required:
-            return taken
-        body = choice([taken, self.rest(index + 1, count)])
-        shared = index > 0 and body != NOTHING
-        return self.rules.rule(f"{self.where} then {name}", body) if shared else body
-
-    def _end(self, count: int) -> Expression:
-        least = max(0, self.least - count)
-        if self.others is None:
-            return NOTHING if least else sequence("}")
-        most = max(MAX_KEYS, least) if self.most is None else self.most - count
-        if count:
-            return sequence(repeat(sequence(", ", self.others), least, most), "}")
-        return sequence(separated(self.others, least, most), "}")
-
-
-def _values(way: Mapping[str, Any], loosen: Callable[[str], None]) -> Expression:
-    """The listed values that fit what stands beside the list; only the type and plain bounds are looked at."""
-    types = types_of(way)
-    for keyword in way:
-        if keyword not in ("type", "enum", "format", *_NOTES) and keyword not in _PLAIN_BOUNDS:
-            loosen(keyword)
-    texts: list[str] = []
-    for value in way["enum"]:
-        try:
-            text = json_text(value)
-        except (TypeError, ValueError, RecursionError):
-            continue
-        if (not types or any(is_type(value, kind) for kind in types)) and _within(value, way):
-            texts.append(text)
-    return choice(texts)
-
-
-_PLAIN_BOUNDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any, Any], bool]]] = {
-    "minimum": (lambda value: is_type(value, "number"), operator.ge),
-    "maximum": (lambda value: is_type(value, "number"), operator.le),
-    "exclusiveMinimum": (lambda value: is_type(value, "number"), operator.gt),
-    "exclusiveMaximum": (lambda value: is_type(value, "number"), operator.lt),
-    "minLength": (lambda value: isinstance(value, str), lambda value, bound: len(value) >= bound),
-    "maxLength": (lambda value: isinstance(value, str), lambda value, bound: len(value) <= bound),
-}
-"""Bounds beside a list of values: which values they speak of, and what they ask of these."""
-
-
-def _within(value: Any, way: Mapping[str, Any]) -> bool:
-    bounds = ((way[keyword], *checks) for keyword, checks in _PLAIN_BOUNDS.items() if keyword in way)
-    return all(
-        holds(value, bound)
-        for bound, speaks, holds in bounds
-        if speaks(value) and isinstance(bound, int | float) and not isinstance(bound, bool)
-    )
 
 
 def _mapping(schema: Mapping[str, Any], key: str) -> Mapping[str, Any]:

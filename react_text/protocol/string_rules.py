@@ -89,15 +89,15 @@ _OCTET = choice(
         sequence("25", Letters("[0-5]")),
     ]
 )
-_LABEL = sequence(Letters("[a-zA-Z0-9]"), repeat(Letters("[a-zA-Z0-9-]"), 0, 40))
+_LABEL = sequence(Letters("[a-zA-Z0-9]"), repeat(Letters("[a-zA-Z0-9-]"), 0, 30))
 _HOST = sequence(_LABEL, repeat(sequence(".", _LABEL), 0, 6))
 _URI = sequence(
     Letters("[a-zA-Z]"),
     repeat(Letters("[a-zA-Z0-9+.-]"), 1, 15),
     ":",
-    repeat(Letters(r"[a-zA-Z0-9._~:/?#@!$&'()*+,;=%\x2D\[\]]"), 1, 500),
+    repeat(Letters(r"[a-zA-Z0-9._~:/?#@!$&'()*+,;=%\x2D\[\]]"), 1, 300),
 )
-_WORD = repeat(Letters("[a-zA-Z0-9_%+-]"), 1, 40)
+_WORD = repeat(Letters("[a-zA-Z0-9_%+-]"), 1, 24)
 
 
 def _groups(*lengths: int) -> Expression:
@@ -122,7 +122,7 @@ FORMATS: Mapping[str, Expression] = MappingProxyType(
         "duration": sequence(
             "P", choice([sequence(_duration("Y", "M", "D"), optional(_CLOCK)), _CLOCK, sequence(_number(1, 6), "W")])
         ),
-        "email": sequence(_WORD, repeat(sequence(".", _WORD), 0, 4), "@", _LABEL, repeat(sequence(".", _LABEL), 1, 4)),
+        "email": sequence(_WORD, repeat(sequence(".", _WORD), 0, 2), "@", _LABEL, repeat(sequence(".", _LABEL), 1, 3)),
         "hostname": _HOST,
         "ipv4": sequence(_OCTET, *(sequence(".", _OCTET) for _ in range(3))),
         "uri": _URI,

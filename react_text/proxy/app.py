@@ -94,12 +94,12 @@ class Service:
     async def api(self, request: Any) -> Any:
         """Everything else: the API of chat completions."""
         if not self._let_in(request.scope):
-            return self._counted(request.url.path, _no_key())
+            return self._counted(_no_key())
         answer = route(request.method, request.url.path, self.chat)
-        return _Exchange(self) if answer is None else self._counted(request.url.path, answer)
+        return _Exchange(self) if answer is None else self._counted(answer)
 
-    def _counted(self, path: str, answer: Answer) -> _Sent:
-        self.metrics.requests.labels(path if answer.status == 200 else "other", answer.status).inc()
+    def _counted(self, answer: Answer) -> _Sent:
+        self.metrics.requests.labels("/v1/models" if answer.status == 200 else "other", answer.status).inc()
         return _Sent(answer)
 
     def _let_in(self, scope: Scope) -> bool:
@@ -142,9 +142,17 @@ class _Exchange:
         self.service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        service, record = self.service, _Record()
+        record = _Record()
         try:
-            body = await _body(scope, receive, service.settings.max_body)
+            await self._exchange(scope, receive, send, record)
+        except OSError:  # what a server may raise where nobody listens any more
+            record.hung_up = True
+        finally:
+            self._count(record)
+
+    async def _exchange(self, scope: Scope, receive: Receive, send: Send, record: _Record) -> None:
+        try:
+            body = await _body(scope, receive, self.service.settings.max_body)
         except _HungUp:
             record.hung_up = True
         except ChatError as error:
@@ -162,7 +170,6 @@ class _Exchange:
                     work.cancel()
                 with suppress(asyncio.CancelledError):
                     await work
-        self._count(record)
 
     async def _answer(self, content: bytes, send: Send, record: _Record) -> None:
         """Answer in the order of arrival; whatever goes wrong before the first byte gets its own status."""
@@ -174,6 +181,8 @@ class _Exchange:
                 if record.stream:
                     await self._stream(made, send, record)
                     return
+        except OSError:
+            raise
         except Exception as error:
             answer = error_answer(error)
             record.status = answer.status

@@ -1,7 +1,6 @@
 """Tools of real MCP servers: one from the package index, one made with the official SDK, over stdio and over HTTP."""
 
 import asyncio
-import gc
 import os
 import socket
 import subprocess
@@ -161,7 +160,6 @@ def test_a_toolbox_that_is_forgotten_ends_its_server():
     box = Toolbox.from_mcp(STDIO)
     process = int(run(box, "process").content)
     del box
-    gc.collect()
     assert not is_alive(process)
 
 
@@ -212,6 +210,11 @@ def test_headers_reach_a_server_over_http():
         refusing.shutdown()
         thread.join()
     assert set(seen) == {"Bearer key"}
+
+
+def test_a_server_that_says_nothing_is_given_up_in_time_and_ended():
+    with pytest.raises(ToolSourceError, match=r"did not answer within 0\.2 s"):
+        MCPServer([sys.executable, "-c", "import time; time.sleep(600)"], start_timeout=0.2)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from react_text.backends.chat_template import ChatTemplate, Piece, render_raw
-from react_text.errors import BackendError
+from react_text.errors import BackendError, ToolsRefused
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
@@ -147,3 +148,55 @@ def test_without_a_template_turns_are_labelled_text_that_ends_where_the_model_go
     pieces = render_raw(turns)
     assert text(pieces) == "Be brief.\n\nUser:\nHi\n\nAssistant:\nHello\n\nUser:\nBye\n\nAssistant:\n"
     assert not any(piece.special for piece in pieces)
+
+
+TOOLS = (
+    "{% if tools %}{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}{% endif %}"
+    "{% for m in messages %}<|{{ m.role }}|>"
+    "{% for call in m.tool_calls %}"
+    "<call>{{ call.function.name }} {{ call.function.arguments | tojson }}</call>{% endfor %}"
+    "{% if m.role == 'tool' %}{{ m.tool_call_id }}={{ m.content }}{% else %}{{ m.content }}{% endif %}{% endfor %}"
+    "<|assistant|>"
+)
+TIDE = {"type": "function", "function": {"name": "tide", "description": "Height", "parameters": {"type": "object"}}}
+
+
+def called(arguments: str, result: str = "3.4") -> list[dict[str, Any]]:
+    function = {"name": "tide", "arguments": arguments}
+    return [
+        {"role": "user", "content": "Tide?"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "x", "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": "x", "content": result},
+    ]
+
+
+def test_tools_calls_and_results_go_through_the_template() -> None:
+    shown = text(ChatTemplate(TOOLS).render(called('{"harbor": "Oban"}'), [TIDE]))
+    assert '"name": "tide"' in shown
+    assert '<call>tide {"harbor": "Oban"}</call>' in shown
+    assert "call00000=3.4" in shown
+
+
+@given(st.text(min_size=1))
+def test_arguments_are_escaped_as_json_and_never_markers(value: str) -> None:
+    pieces = ChatTemplate(TOOLS).render(called(json.dumps({"harbor": value})), [TIDE])
+    shown = text(pieces)
+    arguments = shown[shown.index("<call>tide ") + len("<call>tide ") : shown.rindex("</call>")]
+    assert json.loads(arguments) == {"harbor": value}
+    assert "".join(piece.text for piece in pieces if piece.special).count("<|user|>") == 1
+
+
+def test_a_template_that_wants_arguments_as_text_gets_them_as_text() -> None:
+    source = TOOLS.replace("call.function.arguments | tojson", "'' + call.function.arguments")
+    assert '<call>tide {"harbor": "Oban"}</call>' in text(ChatTemplate(source).render(called('{"harbor": "Oban"}')))
+
+
+def test_calls_that_a_template_leaves_out_are_shown_as_json_text() -> None:
+    assert '{"name": "tide", "arguments": {"harbor": "Oban"}}' in text(
+        ChatTemplate(CHATML).render(called('{"harbor": "Oban"}'))
+    )
+
+
+def test_a_template_without_tools_refuses_them_in_one_sentence() -> None:
+    with pytest.raises(ToolsRefused, match=r"does not support tools\. Use mode text"):
+        ChatTemplate(CHATML).render(messages(("user", "How high is the tide?")), [TIDE])

@@ -9,6 +9,7 @@ import pytest
 from ollama_standin import OllamaStandIn
 from standin import StandIn, Wire
 
+from react_text import Agent
 from react_text.backends.base import Backend, Delta, Reply, Request, Sampling
 from react_text.backends.ollama import Ollama, native_body, native_messages
 from react_text.capability_store import CapabilityStore
@@ -114,6 +115,7 @@ def test_options_are_named_as_the_server_names_them() -> None:
         "model": "tiny",
         "messages": QUESTION,
         "stream": True,
+        "truncate": False,
         "think": False,
         "options": {
             "num_ctx": 2048,
@@ -228,3 +230,22 @@ def test_without_a_name_the_first_model_is_used(standin: Start, store: Capabilit
     with Ollama(served(standin).url, store=store) as backend:
         reply(backend, Request(QUESTION))
         assert backend.name == "tiny:latest"
+
+
+def test_a_history_that_is_too_long_is_shortened_and_never_cut_by_the_server(
+    standin: Start, store: CapabilityStore
+) -> None:
+    def speaks(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        seen = "tide tide" in str(messages[-1]["content"])
+        said = "Final Answer: read" if seen else "Action: read_log\nAction Input: {}"
+        return [{"content": f"Thought: yes\n{said}"}]
+
+    def read_log() -> str:
+        """Read the log."""
+        return "tide " * 4000
+
+    server = standin(OllamaStandIn({"tiny:latest": ["completion"]}, speaks, context=600))
+    with client(server, store, num_ctx=600) as backend:
+        result = Agent(backend, [read_log]).run("What does the log say?")
+    assert (result.stop_reason, result.answer) == ("answer", "read")
+    assert [one.path for one in server.posted].count("/api/chat") == 3

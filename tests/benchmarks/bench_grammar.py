@@ -9,21 +9,26 @@ machine does falls on all alike:
 - every token: the same grammar with forced text drawn token by token.
 - llama-cpp-python: the same prompt tokens and the same GBNF through its own `grammar=`.
 
-Prompts are evaluated beforehand, so seconds are those of the reply: compiling and checking the grammar included. They
-are seconds on the clock, or with --processor those of this process, which other programs disturb less.
+Prompts are evaluated beforehand, so seconds are those of the reply: compiling and checking the grammar included. Two
+tables: by the clock, and by this process's own processor seconds, which other programs disturb less.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
+
+import numpy as np
+import numpy.typing as npt
 
 from react_text.backends.base import Delta, Reply, Request
 from react_text.backends.llama.engine import library
@@ -40,13 +45,23 @@ from react_text.schema import first_problem
 from react_text.tools import Tool
 
 DIALECT = load_dialect("react")
-COLUMNS = ("well-formed", "valid", "called", "cut off", "tokens", "forced", "after call",
-           "tokens/s", "ratio", "drawn/s", "ratio", "s/call", "ratio")  # fmt: skip
+COLUMNS = (
+    ("asked", 6),
+    ("well-formed", 12),
+    ("valid", 8),
+    ("called", 8),
+    ("cut off", 8),
+    ("tokens", 8),
+    ("forced", 8),
+    ("after call", 11),
+    ("tokens/s", 10),
+    ("ratio", 7),
+    ("drawn/s ratio", 14),
+    ("s/call", 8),
+    ("ratio", 7),
+)
 TOOLS_OFFERED = 3
 MAX_TOKENS = 160
-
-
-clock: Callable[[], float] = time.perf_counter
 
 
 def text(**more: Any) -> dict[str, Any]:
@@ -268,13 +283,13 @@ class Question:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One reply: its text, tokens in all and not drawn, tokens before the call was whole, seconds, whether cut off."""
+    """One reply: its text, tokens in all and not drawn, tokens when the call was whole, seconds, whether cut off."""
 
     text: str
     tokens: int
     forced: int
     until_call: int | None
-    seconds: float
+    seconds: npt.NDArray[np.float64]
     cut: bool
     tools: tuple[Tool, ...]
 
@@ -308,6 +323,11 @@ def questions() -> Iterator[Question]:
                 yield Question(to_text([*before, Entry(user_message(question))], DIALECT), tools, grammar)
 
 
+def now() -> npt.NDArray[np.float64]:
+    """Seconds on the clock, and processor seconds of this process."""
+    return np.array([time.perf_counter(), time.process_time()])
+
+
 def call_end(said: str) -> int | None:
     """Where the first call is whole: the end of its JSON."""
     label = f"\n{DIALECT.input}:"
@@ -323,7 +343,12 @@ def call_end(said: str) -> int | None:
 
 
 def outcome(
-    pieces: list[tuple[str, int]], tokens: int, forced: int, seconds: float, cut: bool, question: Question
+    pieces: list[tuple[str, int]],
+    tokens: int,
+    forced: int,
+    seconds: npt.NDArray[np.float64],
+    cut: bool,
+    question: Question,
 ) -> Outcome:
     """`pieces` are the texts and how many tokens had been generated with each."""
     said = DIALECT.reply_start + "".join(piece for piece, _ in pieces)
@@ -345,9 +370,9 @@ def ours(model: LlamaCpp, question: Question, grammar: str | None) -> Outcome:
         grammar=grammar,
     )
     model.next_token_probabilities(question.messages, DIALECT.reply_start, [])
-    began = clock()
+    began = now()
     items = list(model.stream(request))
-    seconds = clock() - began
+    seconds = now() - began
     last = items[-1]
     assert isinstance(last, Reply)
     pieces = [(item.text, item.tokens) for item in items if isinstance(item, Delta)]
@@ -366,7 +391,7 @@ def theirs(other: Any, prompt: list[int], question: Question) -> Outcome:
     other.n_tokens = min(shared, other.n_tokens, len(prompt) - 1)
     other._ctx.kv_cache_seq_rm(-1, other.n_tokens, -1)
     other.eval(prompt[other.n_tokens :])
-    began = clock()
+    began = now()
     grammar = library().LlamaGrammar.from_string(question.grammar, verbose=False)
     pieces, reason = [], None
     for chunk in other.create_completion(
@@ -375,7 +400,7 @@ def theirs(other: Any, prompt: list[int], question: Question) -> Outcome:
         choice = chunk["choices"][0]  # type: ignore[index]
         reason = choice["finish_reason"] or reason
         pieces.append((choice["text"], other.n_tokens - len(prompt) + 1))
-    seconds = clock() - began
+    seconds = now() - began
     return outcome(pieces, other.n_tokens - len(prompt), 0, seconds, reason == "length", question)
 
 
@@ -403,54 +428,60 @@ def open_other(path: Path, model: LlamaCpp) -> Any:
         )
 
 
-def report(arms: dict[str, list[Outcome]]) -> None:
-    free = arms["free"]
-    widths = (12, 8, 8, 8, 8, 8, 11, 10, 7, 9, 7, 8, 7)
-    print(" " * 18 + "".join(f"{name:>{width}}" for name, width in zip(COLUMNS, widths, strict=True)))
-    for name, outcomes in arms.items():
-        count = len(outcomes)
-        share = {
-            key: sum(getattr(one, key) for one in outcomes) / count for key in ("strict", "valid", "called", "cut")
-        }
+def report(arms: dict[str, dict[int, Outcome]], which: int) -> None:
+    """The table by one of the two kinds of seconds. Every arm is compared over the questions that it was asked."""
+    timed = {
+        name: {number: replace(one, seconds=one.seconds[which]) for number, one in outcomes.items()}
+        for name, outcomes in arms.items()
+    }
+    free, mine = timed["free"], timed["grammar"]
+    print(" " * 18 + "".join(f"{name:>{width}}" for name, width in COLUMNS))
+    for name, found in timed.items():
+        outcomes = list(found.values())
+        shares = [
+            statistics.mean(getattr(one, key) for one in outcomes) for key in ("strict", "valid", "called", "cut")
+        ]
+        tokens, forced = sum(one.tokens for one in outcomes), sum(one.forced for one in outcomes)
         after = sum(one.tokens - one.until_call for one in outcomes if one.until_call is not None)
-        speed = [one.tokens / one.seconds for one in outcomes]
-        drawn = [(one.tokens - one.forced) / one.seconds for one in outcomes]
-        base = [one.tokens / one.seconds for one in free]
-        per_call, per_free_call = (
-            sum(one.seconds for one in each) / max(1, sum(one.called for one in each)) for each in (outcomes, free)
-        )
-        ratio, drawn_ratio = (
-            statistics.median(mine / theirs for mine, theirs in zip(each, base, strict=True)) for each in (speed, drawn)
-        )
-        print(
-            f"{name:18}{share['strict']:>12.1%}{share['valid']:>8.1%}{share['called']:>8.1%}{share['cut']:>8.1%}"
-            f"{sum(one.tokens for one in outcomes):>8}{sum(one.forced for one in outcomes):>8}{after:>11}"
-            f"{statistics.median(speed):>10.1f}{ratio:>7.2f}{statistics.median(drawn):>9.1f}{drawn_ratio:>7.2f}"
-            f"{per_call:>8.2f}{per_call / per_free_call:>7.2f}"
-        )
-    mine, drawn_all = arms["grammar"], arms["every token"]
-    pairs = list(zip(mine, drawn_all, strict=True))
-    whole = [(one, other) for one, other in pairs if one.called]
-    same = sum(one.text == other.text for one, other in pairs)
-    quicker = statistics.median(one.seconds / other.seconds for one, other in pairs)
-    print(
-        f"forced text against every token drawn: {same} of {len(pairs)} replies the same, {quicker:.2f} of the seconds"
-    )
+        speed, drawn = median_ratio(found, free, per_second), median_ratio(found, free, drawn_per_second)
+        cost, free_cost = (per_call([each[number] for number in found]) for each in (found, free))
+        figures = [f"{len(outcomes)}", *(f"{share:.1%}" for share in shares), f"{tokens}", f"{forced}", f"{after}"]
+        figures += [f"{statistics.median(map(per_second, outcomes)):.1f}", f"{speed:.2f}", f"{drawn:.2f}"]
+        figures += [f"{cost:.2f}", f"{cost / free_cost:.2f}"]
+        print(f"{name:18}" + "".join(f"{figure:>{width}}" for figure, (_, width) in zip(figures, COLUMNS, strict=True)))
     for name in ("free", "every token", "llama-cpp-python"):
-        ratios = [one.seconds / other.seconds for one, other in zip(mine, arms[name], strict=True)]
-        print(f"seconds a reply, grammar / {name}: {statistics.median(ratios):.2f} (median of {len(whole)} pairs)")
+        ratio = median_ratio(mine, timed[name], lambda one: one.seconds)
+        print(f"seconds a reply, grammar / {name}: {ratio:.2f}")
+    same = [mine[number].text == one.text for number, one in timed["every token"].items()]
+    print(f"replies that are the same with forced text and with every token drawn: {sum(same)} of {len(same)}")
+
+
+def median_ratio(found: dict[int, Outcome], base: dict[int, Outcome], measure: Callable[[Outcome], float]) -> float:
+    """The median over the questions that both were asked."""
+    return statistics.median(measure(found[number]) / measure(base[number]) for number in found if number in base)
+
+
+def per_second(one: Outcome) -> float:
+    return float(one.tokens / one.seconds)
+
+
+def drawn_per_second(one: Outcome) -> float:
+    return float((one.tokens - one.forced) / one.seconds)
+
+
+def per_call(outcomes: list[Outcome]) -> float:
+    """Seconds in all for each reply that holds a whole call; infinite where none does."""
+    called = sum(one.called for one in outcomes)
+    return float(sum(one.seconds for one in outcomes) / called) if called else math.inf
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="smollm2", help="a GGUF path, or smollm2")
     parser.add_argument("--limit", type=int, help="ask only this many questions, spread over all tools")
+    parser.add_argument("--every", type=int, default=1, help="ask the last two ways only every so many questions")
     parser.add_argument("--show", action="store_true", help="print every reply")
-    parser.add_argument("--processor", action="store_true", help="count processor seconds instead of the clock's")
     options = parser.parse_args()
-    if options.processor:
-        global clock
-        clock = time.process_time
     path = resolve_model(options.model)
     asked = list(questions())
     model = LlamaCpp(path, n_ctx=2048)
@@ -466,18 +497,23 @@ def main() -> None:
             other, model.prompt_tokens(question.messages, DIALECT.reply_start), question
         ),
     }
-    found: dict[str, list[Outcome]] = {name: [] for name in arms}
-    for number, question in enumerate(asked):
-        order = list(arms)
-        for name in order[number % len(order) :] + order[: number % len(order)]:
-            found[name].append(arms[name](question))
-            if options.show:
-                print(f"--- {name}: {found[name][-1].seconds:.2f} s\n{found[name][-1].text}")
-    print(f"{model.model_description}: {len(asked)} questions over {len(TOOLS)} tools, {TOOLS_OFFERED} on offer each")
-    print(
-        f"at most {MAX_TOKENS} tokens a reply, temperature 0; ratios are to free, medians over questions except s/call"
-    )
-    report(found)
+    found: dict[str, dict[int, Outcome]] = {name: {} for name in arms}
+    done = 0
+    with contextlib.suppress(KeyboardInterrupt):
+        for number, question in enumerate(asked):
+            names = list(arms) if number % options.every == 0 else ["free", "grammar"]
+            turn = number // options.every % len(names)
+            for name in names[turn:] + names[:turn]:
+                found[name][number] = one = arms[name](question)
+                if options.show:
+                    print(f"--- {number} {name}: {one.seconds.round(2)} s, {one.tokens} tokens\n{one.text}")
+            done += 1
+    found = {name: {at: one for at, one in each.items() if at < done} for name, each in found.items()}
+    print(f"{model.model_description}: {done} questions over {len(TOOLS)} tools, {TOOLS_OFFERED} on offer each")
+    print(f"at most {MAX_TOKENS} tokens a reply, temperature 0; ratios are to free: medians, except for s/call")
+    for which, kind in enumerate(("clock", "processor")):
+        print(f"\nBy the {kind}:")
+        report(found, which)
     other.close()
     model.close()
 

@@ -1,7 +1,8 @@
 """What a trace adds to a step: the same scripted runs without one, with one, and without contents, timed in turn.
 
 A step is a reply of about 60 tokens with a call, its result, and all that is written of them. Printed are milliseconds
-per step, as the clock and as the processor counts them. Run with `make bench`, or `pytest tests/benchmarks/bench_trace.py --override-ini addopts= -s`.
+per step, as the clock and as the processor counts them. Run with `make bench`, or
+`pytest tests/benchmarks/bench_trace.py --override-ini addopts= -s`.
 """
 
 import json

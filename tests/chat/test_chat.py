@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import tracemalloc
 
 import pytest
 from conversation import ADD, QUESTION, STOCK_LEVEL, TOOLS, final, step
@@ -265,3 +267,96 @@ def test_acreate_answers_as_create_does():
     chat = FallbackChat(Scripted([step("add", {"a": 2, "b": 3})]))
     answer = asyncio.run(chat.acreate(messages=[QUESTION], tools=TOOLS))
     assert message_of(answer)["tool_calls"][0]["function"]["name"] == "add"
+
+
+class Constrained(Scripted):
+    """A scripted model whose backend takes grammars."""
+
+    supports_grammar = True
+
+
+def grammar_of(reply, **request):
+    model = Constrained([reply])
+    FallbackChat(model).create(messages=[QUESTION], **{"tools": TOOLS, **request})
+    return model.requests[0].grammar
+
+
+def test_what_must_be_called_is_said_in_the_grammar():
+    call = step("add", {"a": 14, "b": 6})
+    named = {"type": "function", "function": {"name": "add"}}
+    free, forced, one = (grammar_of(call, tool_choice=choice) for choice in ("auto", "required", named))
+    assert "Final Answer" in free
+    assert "Final Answer" not in forced
+    assert "stock_level" in forced
+    assert "stock_level" not in one
+    assert grammar_of("Hi.", tool_choice="none") is None
+
+
+def test_several_calls_under_a_grammar_are_for_those_who_ask_for_them():
+    call = step("add", {"a": 14, "b": 6})
+    assert grammar_of(call, parallel_tool_calls=True) != grammar_of(call) == grammar_of(call, parallel_tool_calls=False)
+
+
+def test_a_json_format_is_held_to_its_schema_by_the_grammar():
+    schema = {"type": "object", "properties": {"pieces": {"type": "integer"}}, "required": ["pieces"]}
+    wanted = {"type": "json_schema", "json_schema": {"name": "count", "schema": schema}}
+    assert "pieces" in grammar_of('{"pieces": 20}', tools=[], response_format=wanted)
+    with_tools = grammar_of(final('{"pieces": 20}'), response_format=wanted)
+    assert "pieces" in with_tools
+    assert "Action: add" in with_tools
+
+
+def test_memory_does_not_grow_with_the_conversations():
+    chat = FallbackChat(Scripted(final(f"Number {number}.") for number in range(400)))
+
+    def some(numbers):
+        for number in numbers:
+            chat.create(messages=[{"role": "system", "content": f"{number}"}, QUESTION], tools=TOOLS)
+        chat.backend.requests.clear()
+
+    some(range(150))
+    tracemalloc.start()
+    some(range(150, 200))
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    some(range(200, 400))
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert after - before < 2**20
+
+
+@pytest.mark.model
+def test_a_real_model_is_held_to_a_tool_and_reuses_what_it_has_read(smollm2):
+    smollm2.reset()
+    chat = FallbackChat(smollm2)
+    named = {"type": "function", "function": {"name": "stock_level"}}
+    first = chat.create(messages=[QUESTION], tools=TOOLS, tool_choice=named, max_tokens=60)
+    said = message_of(first)
+    (call,) = said["tool_calls"]
+    assert call["function"]["name"] == "stock_level"
+    assert isinstance(json.loads(call["function"]["arguments"])["item"], str)
+    history = [QUESTION, said, {"role": "tool", "tool_call_id": call["id"], "content": "14"}]
+    chunks = list(
+        chat.create(
+            messages=history,
+            tools=TOOLS,
+            tool_choice="none",
+            max_tokens=20,
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+    )
+    usage = chunks[-1]["usage"]
+    assert usage["prompt_tokens_details"]["cached_tokens"] > 0.8 * usage["prompt_tokens"]
+    assert "".join(one["choices"][0]["delta"].get("content") or "" for one in chunks[:-1]).strip()
+
+
+@pytest.mark.model
+def test_a_real_model_answers_in_the_json_that_is_asked_for(smollm2):
+    schema = {"type": "object", "properties": {"colour": {"enum": ["red", "blue"]}}, "required": ["colour"]}
+    wanted = {"type": "json_schema", "json_schema": {"name": "colour", "schema": schema}}
+    answer = FallbackChat(smollm2).create(
+        messages=[{"role": "user", "content": "The colour of the sea?"}], response_format=wanted, max_tokens=30
+    )
+    assert json.loads(message_of(answer)["content"])["colour"] in ("red", "blue")

@@ -138,6 +138,31 @@ def test_content_of_an_endpoint_with_tools_streams_unless_it_may_be_a_call():
     assert (message["content"], finish) == (None, "tool_calls")
 
 
+def test_a_call_in_a_models_own_marks_never_shows_in_the_content():
+    native = 'I will look.\n<tool_call>\n{"name": "add", "arguments": {"a": 2, "b": 3}}\n</tool_call>'
+    chunks = stream(Scripted([native], tools="yes"))
+    message, finish = accumulate(chunks)
+    assert finish == "tool_calls"
+    assert "tool_call>" not in (message["content"] or "")
+    assert message["tool_calls"][0]["function"]["arguments"] == '{"a": 2, "b": 3}'
+
+
+class Constrained(Scripted):
+    """A scripted model whose backend takes grammars."""
+
+    supports_grammar = True
+
+
+def test_under_a_grammar_arguments_stream_as_they_are_written():
+    note = step("note", {"text": "a b c d e f", "tags": []})
+    chunks = stream(Constrained([note]), tools=[NOTE])
+    parts = [part for one in deltas(chunks) for part in one.get("tool_calls", ())]
+    assert len(parts) > 5
+    message, finish = accumulate(chunks)
+    assert finish == "tool_calls"
+    assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == {"text": "a b c d e f", "tags": []}
+
+
 NOTE = tool_dict("note", "Write a note.", text={"type": "string"}, tags={"type": "array", "items": {"type": "string"}})
 LINES = st.sampled_from(
     [

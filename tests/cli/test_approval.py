@@ -8,7 +8,7 @@ import click
 import pytest
 
 from react_text.approval import Refusal
-from react_text.cli.approval import _Terminal, approval_of
+from react_text.cli.approval import Terminal, approval_of
 from react_text.messages import Call
 
 
@@ -18,9 +18,9 @@ def approval(*rules: str, confirm: bool = False, audit=None):
 
 @pytest.fixture
 def answers(monkeypatch):
-    def give(text: str) -> _Terminal:
+    def give(text: str) -> Terminal:
         monkeypatch.setattr("sys.stdin", io.StringIO(text))
-        return _Terminal()
+        return Terminal()
 
     return give
 
@@ -81,7 +81,7 @@ def test_ctrl_c_at_the_question_ends_the_run(monkeypatch):
 
     before = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr("sys.stdin", Interrupting())
-    assert _Terminal().ask(CALL) == "stop"
+    assert Terminal().ask(CALL) == "stop"
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import pty
 import re
 import select
 import signal
@@ -22,7 +21,7 @@ from rich.console import Console
 from react_text import Agent, Scripted, Toolbox, tool
 from react_text.cli import main
 from react_text.cli.chat import Chat, typed_lines
-from react_text.errors import MissingExtra
+from react_text.errors import EndpointError, MissingExtra
 from react_text.session import Session, read_session
 from react_text.terminal import Trace
 from react_text.trace import TraceFile
@@ -200,6 +199,16 @@ def test_mode_shows_and_changes_the_mode():
     assert talk.model.requests[0].tools == ()
 
 
+def test_a_model_that_was_moved_to_text_is_asked_in_text_from_then_on():
+    refused = EndpointError("this model does not support tools", reason="refused", status=400)
+    talk = Talk(refused, final("5"), final("10"), tools="yes")
+    talk.model.learn = lambda fact, value, evidence: setattr(talk.model, "tools", value)
+    shown = talk.say("What is 2 + 3?", "/mode", "And doubled?")
+    assert shown.count("mode structured -> text") == 1
+    assert "mode text (chosen by what the model can do)" in shown
+    assert [bool(request.tools) for request in talk.model.requests] == [True, False, False]
+
+
 def test_new_forgets_the_conversation():
     talk = Talk(final("5"), final("What do you mean?"))
     talk.say("What is 2 + 3?", "/new", "And doubled?")
@@ -249,10 +258,16 @@ def test_lines_of_a_pipe_are_questions_and_the_session_goes_on(tmp_path):
     assert "The last one: How many lamps are in stock?" in again.stdout
 
 
+PROMPT = r">[ \x08]"
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
 class Terminal:
     """A program in a pseudo-terminal."""
 
     def __init__(self, *command: str) -> None:
+        import pty
+
         self.master, slave = pty.openpty()
         environment = os.environ | {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "NO_COLOR": "1"}
         self.process = subprocess.Popen(
@@ -267,18 +282,20 @@ class Terminal:
         os.close(slave)
         self.seen = ""
 
-    def wait_for(self, pattern: str, seconds: float = 240) -> str:
+    def wait_for(self, pattern: str, seconds: float = 200) -> str:
         ends = time.monotonic() + seconds
         while not (found := re.search(pattern, self.seen)):
-            left = ends - time.monotonic()
-            assert left > 0, f"{pattern!r} did not come: {self.seen[-2000:]!r}"
-            if select.select([self.master], [], [], left)[0]:
-                try:
-                    self.seen += os.read(self.master, 65536).decode("utf-8", "replace")
-                except OSError:
-                    raise AssertionError(f"the program ended: {self.seen[-2000:]!r}") from None
+            assert time.monotonic() < ends, f"{pattern!r} did not come: {self.seen[-2000:]!r}"
+            self.read(1)
         before, self.seen = self.seen[: found.end()], self.seen[found.end() :]
         return before
+
+    def read(self, seconds: float) -> None:
+        if select.select([self.master], [], [], seconds)[0]:
+            try:
+                self.seen = _STYLE.sub("", self.seen + os.read(self.master, 65536).decode("utf-8", "replace"))
+            except OSError:
+                raise AssertionError(f"the program ended: {self.seen[-2000:]!r}") from None
 
     def send(self, keys: str) -> None:
         os.write(self.master, keys.encode())
@@ -291,41 +308,86 @@ def _own_the_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
+SCRIPTED = """
+import sys, time
+from rich.console import Console
+from react_text import Agent, Scripted, tool
+from react_text.approval import Approval
+from react_text.cli.approval import Terminal
+from react_text.cli.chat import Chat, typed_lines
+from react_text.session import Session
+from react_text.terminal import Trace
+
+class Slow(Scripted):
+    def stream(self, request):
+        for item in super().stream(request):
+            if "endless" in str(request.messages[-1]["content"]):
+                time.sleep(0.05)
+            yield item
+
+@tool
+def add(a: int, b: int) -> int:
+    "Add two numbers."
+    return a + b
+
+call = 'Thought: I need it.\\nAction: add\\nAction Input: {"a": 2, "b": 3}'
+endless = "Thought: I know.\\nFinal Answer: " + " ".join(f"word{number}" for number in range(5000))
+model = Slow([call, "Thought: I know.\\nFinal Answer: It is 5.", endless])
+console = Console()
+with Session(sys.argv[1]) as session:
+    agent = Agent(model, [add], confirm=Approval(ask=Terminal().ask), max_tokens=9000)
+    Chat(lambda mode: agent, session, console, Trace(console, Console(stderr=True)).show).talk(typed_lines(session))
+"""
+
+
+@pytest.fixture
+def terminal():
+    opened = []
+
+    def open_terminal(*command: str) -> Terminal:
+        opened.append(Terminal(*command))
+        return opened[-1]
+
+    yield open_terminal
+    for one in opened:
+        one.process.kill()
+        one.process.wait()
+        os.close(one.master)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals")
+def test_a_conversation_in_a_terminal(terminal, tmp_path):
+    talk = terminal(sys.executable, "-c", SCRIPTED, str(tmp_path / "talk.jsonl"))
+    talk.wait_for(PROMPT)
+    talk.send("What is 2 + 3?\r")
+    talk.wait_for(r'Run add \{"a": 2, "b": 3\}\? ')
+    talk.send("y\n")
+    talk.wait_for("It is 5.")
+    talk.wait_for(PROMPT)
+    talk.send("An endless story?\r")
+    talk.wait_for("word3 ")
+    talk.send(CTRL_C)
+    talk.wait_for(r"\| cancelled")
+    talk.wait_for(PROMPT)
+    talk.send("/why\r")
+    talk.wait_for("step 1, read as text:")
+    talk.wait_for(PROMPT)
+    talk.send(CTRL_D)
+    assert talk.process.wait(60) == 0
+    assert [one.stop_reason for one in read_session(tmp_path / "talk.jsonl")] == ["answer", "cancelled"]
+
+
 @pytest.mark.model
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals")
-def test_a_conversation_in_a_terminal_with_the_real_model(tmp_path):
-    terminal = Terminal(
-        sys.executable,
-        "-m",
-        "react_text.cli",
-        "chat",
-        "--model",
-        "smollm2",
-        "--tools",
-        DEMO,
-        "--session",
-        str(tmp_path / "talk.jsonl"),
-        "--approve",
-        "stock_level=ask",
-    )
-    try:
-        terminal.wait_for("> ")
-        terminal.send("How many lamps are in stock?\r")
-        terminal.wait_for(r'Run stock_level \{"item": "lamp"\}\? ')
-        terminal.send("y\n")
-        terminal.wait_for(r"tokens/s \| mode text \| answer")
-        terminal.send("Tell a long story about lamps, desks and chairs.\r")
-        terminal.wait_for(r"lamp[^?]*\?? |Run |\w+ \w+ \w+")
-        terminal.send(CTRL_C)
-        terminal.wait_for(r"\| (cancelled|denied|answer)")
-        terminal.send("/why\r")
-        terminal.wait_for("read as text:")
-        terminal.send(CTRL_D)
-        assert terminal.process.wait(60) == 0
-    finally:
-        terminal.process.kill()
-        terminal.process.wait()
-        os.close(terminal.master)
-    first = read_session(tmp_path / "talk.jsonl")[0]
-    assert first.messages[1]["content"] == "14"
-    assert "14" in first.answer
+def test_a_conversation_in_a_terminal_with_the_real_model(terminal, tmp_path):
+    command = ["-m", "react_text.cli", "chat", "--model", "smollm2", "--tools", DEMO]
+    talk = terminal(sys.executable, *command, "--session", str(tmp_path / "talk.jsonl"))
+    talk.wait_for(PROMPT)
+    talk.send("How many lamps are in stock?\r")
+    talk.wait_for(r"tokens/s \| mode text \| answer")
+    talk.wait_for(PROMPT)
+    talk.send(CTRL_D)
+    assert talk.process.wait(60) == 0
+    (exchange,) = read_session(tmp_path / "talk.jsonl")
+    assert exchange.messages[1]["content"] == "14"
+    assert "14" in exchange.answer

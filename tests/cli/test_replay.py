@@ -1,12 +1,15 @@
 """`react-text replay` on a terminal and for scripts, and the option that records what it reads."""
 
 import json
+from pathlib import Path
 
 from click.testing import CliRunner
 
 from react_text import Agent, Scripted, tool
 from react_text.cli import main
 from react_text.trace import TraceFile
+
+DEMO = str(Path(__file__).parents[2] / "react_text" / "demo.py")
 
 
 @tool
@@ -66,3 +69,19 @@ def test_leaving_contents_out_of_no_trace_is_refused():
     outcome = CliRunner().invoke(main, ["run", "Hi?", "--model", "smollm2", "--trace-no-contents"])
     assert outcome.exit_code == 2
     assert "--trace FILE.jsonl" in outcome.stderr
+
+
+def test_a_run_is_recorded_with_who_allowed_its_calls_and_replayed(tmp_path, monkeypatch):
+    scripted = Scripted.plan([("stock_level", {"item": "lamp"})], "There are {0}.")
+    monkeypatch.setattr("react_text.backends.llama_cpp.LlamaCpp", lambda path, **_: scripted)
+    path = str(tmp_path / "run.jsonl")
+    asked = ["run", "How many lamps are in stock?", "--model", "smollm2", "--tools", DEMO, "--trace", path]
+    outcome = CliRunner().invoke(main, [*asked, "--approve", "stock_*=ask"], input="y\n")
+    assert outcome.exit_code == 0, outcome.output
+    assert 'Run stock_level {"item": "lamp"}? [y/n/q]' in outcome.stderr
+    with open(path) as file:
+        (audit,) = [line for line in map(json.loads, file) if line["event"] == "approval"]
+    assert (audit["tool"], audit["allowed"], audit["by"]) == ("stock_level", True, "user")
+    again = replay(path)
+    assert again.exit_code == 0
+    assert "There are 14." in again.stdout

@@ -6,6 +6,8 @@ import json
 import math
 import random
 import re
+import subprocess
+import sys
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,7 +20,7 @@ from made_runs import meta, record, records, write_run
 
 from react_text import parse
 from react_text.cli import main
-from react_text.compare import findings
+from react_text.compare import findings, sentences
 from react_text.compare.elsewhere import NOT_MEASURED
 from react_text.compare.models_page import models_page, recommend
 from react_text.compare.outputs import laid_out, pieces
@@ -268,7 +270,7 @@ def test_every_rate_of_the_markdown_stands_with_its_interval_and_counts(run):
 def test_the_headline_names_the_best_arm_with_its_share(run):
     measured = read_runs([run])
     top = max(findings.rows(measured.all), key=lambda row: row.solved.share)
-    sentence = findings.headline(measured.all)
+    sentence = sentences.headline(measured.all)
     assert sentence.startswith(f"made-1 solved {100 * top.solved.share:.0f} % of its tasks with ")
     assert markdown(measured).startswith(f"# {sentence}")
     assert sentence.replace(" %", "\u00a0%") in Page(page(measured)).text
@@ -278,10 +280,10 @@ def test_where_auto_does_worse_the_report_says_so_and_why(tmp_path):
     lines = list(records(["made-1"], ["text", "auto"], 30))
     for line in lines:
         line["outcome"]["solved"] = line["arm"] == "text" or line["task"].endswith("1")
-    (sentence,) = findings.auto_check(
+    (sentence,) = sentences.auto_check(
         read_runs([write_run(tmp_path / "run", lines, meta(["made-1"], ["text", "auto"]))]).all
     )
-    assert "auto did worse than text (3 of 30 against 30 of 30" in sentence
+    assert "auto did worse than text (3 against 30 of the same 30; −90.0 points" in sentence
     assert "changed its mode in" in sentence
 
 
@@ -353,14 +355,14 @@ def test_all_unreadable_outputs_are_shown_before_a_sample_of_the_others(run):
     shown = [output["key"] for output in measured.outputs]
     assert len(shown) == 40
     assert set(shown[: len(failed)]) == failed
-    assert f"all {len(failed)} that could not be read" in findings.shown_sentence(measured)
-    assert "A bounded sample" in findings.shown_sentence(measured)
+    assert f"all {len(failed)} that could not be read" in sentences.shown_sentence(measured)
+    assert "A bounded sample" in sentences.shown_sentence(measured)
 
 
 def test_where_there_is_room_for_every_output_all_are_shown(run):
     measured = read_runs([run], outputs=500)
     assert len(measured.outputs) == 100
-    assert findings.shown_sentence(measured).startswith("Every output is here")
+    assert sentences.shown_sentence(measured).startswith("Every output is here")
 
 
 def test_the_sample_does_not_depend_on_the_order_of_the_records(run, tmp_path):
@@ -448,7 +450,7 @@ def test_several_seeds_of_a_task_bring_a_warning_about_the_intervals(tmp_path):
     lines = list(records(["made-1"], ["text"], 5, seeds=3))
     measured = read_runs([write_run(tmp_path / "run", lines, meta(["made-1"], ["text"]))])
     assert measured.all.tallies[0].n == 15
-    assert any("several seeds" in note for note in findings.reading_notes(measured))
+    assert any("several seeds" in note for note in sentences.reading_notes(measured))
 
 
 def test_a_run_of_one_record_is_a_report_too(tmp_path):
@@ -457,3 +459,10 @@ def test_a_run_of_one_record_is_a_report_too(tmp_path):
     assert not math.isnan(findings.rows(measured.all)[0].tokens)
     assert "made-1" in page(measured)
     assert "made-1" in models_page(measured)
+
+
+def test_a_missing_extra_is_answered_with_the_install_line(run):
+    code = f"import sys; sys.modules['msgspec'] = None\nfrom react_text.cli import main\nmain(['report', {str(run)!r}])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert out.returncode == 2
+    assert "pip install 'react-text[compare]'" in out.stderr.replace("\n", " ")

@@ -3,7 +3,8 @@ sees them.
 
 Follows the server's source (server/routes.go, server/images.go, openai/openai.go): the check for tools comes before
 the model is loaded, arguments are objects, a stop beside calls stays `stop`, several calls of a turn may all carry
-index 0, an answer the parser cannot read is an error that holds the raw text.
+index 0, an answer the parser cannot read is an error that holds the raw text, a prompt that is too long is refused
+where truncation is. A word counts as a token.
 """
 
 from __future__ import annotations
@@ -60,6 +61,12 @@ class OllamaStandIn:
                 if not isinstance(call["function"]["arguments"], dict):
                     wire.json(400, {"error": "invalid tool call arguments"})
                     return
+        words, context = len(json.dumps(body["messages"]).split()), int(body["options"]["num_ctx"])
+        if words > context and body.get("truncate") is False:
+            said = f"request ({words} tokens) exceeds the available context size ({context} tokens), try increasing it"
+            inner = {"error": {"code": 400, "message": said, "type": "exceed_context_size_error"}}
+            wire.json(400, {"error": json.dumps(inner)})
+            return
         lines: list[Mapping[str, Any]] = []
         for message in self.turn(body["messages"]):
             lines.append({"model": name, "message": {"role": "assistant", "content": "", **message}, "done": False})

@@ -73,7 +73,7 @@ class Wire:
     def forward(self, url: str) -> Iterator[bytes]:
         """The chunks of another server's answer to the same request."""
         parts = urlsplit(url)
-        upstream = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=60)
+        upstream = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=300)
         try:
             headers = {"Content-Type": "application/json"}
             upstream.request(self.received.method, self.received.path, self.received.raw or None, headers)

@@ -113,7 +113,7 @@ class ChatExchange:
 
     def _reader(self) -> ChatReader:
         continued = self._raw or continues(self._request, self._known)
-        error = partial(self._endpoint.connection.error, sent_tools=bool(self._request.tools))
+        error = partial(self._endpoint.connection.failures.error, sent_tools=bool(self._request.tools))
         return ChatReader(self._request, error, continued=continued, raw=self._raw)
 
     def _adapts(self, error: EndpointError) -> bool:

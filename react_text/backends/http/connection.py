@@ -1,4 +1,4 @@
-"""One endpoint over HTTP: addresses, keys, kept-alive connections, retries with back-off, errors a person can act on.
+"""One endpoint over HTTP: kept-alive connections, timeouts, retries with back-off, small questions and their answers.
 
 Shared by the chat-completions and the Ollama backend. Knows nothing of messages, models or replies: lines come out.
 httpx is imported when the first connection is made, tenacity at the first failure.
@@ -9,23 +9,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import re
 import ssl
 import threading
 import time
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
 
-from react_text.backends.http.address import EXPECTED_AT_PORT, Address, ApiKey
+from react_text.backends.http.address import Address, ApiKey
 from react_text.backends.http.bodies import LineSplitter, acapped, capped
-from react_text.backends.http.endpoint_errors import ErrorBody, overflow_numbers, read_body, reason_of
-from react_text.backends.http.retries import LONGEST_WAIT, RetryPolicy
-from react_text.errors import BackendError, ContextOverflow, EndpointError, ToolsRefused
+from react_text.backends.http.endpoint_errors import read_body, reason_of
+from react_text.backends.http.failures import Failures
+from react_text.backends.http.retries import RetryPolicy
+from react_text.errors import BackendError, EndpointError
 
 if TYPE_CHECKING:
     import httpx
@@ -39,15 +37,6 @@ JSON = {"Content-Type": "application/json"}
 
 KEPT_ALIVE = 60.0
 """Seconds that an unused connection is kept: tools run between two requests of a run."""
-
-RETRIED = frozenset({"unreachable", "disconnected", "busy", "loading", "server"})
-"""Reasons for which the same request may work a moment later; a generation changes nothing on the user's side."""
-
-HINTS = {
-    "key": "Give the right api_key, or set OPENAI_API_KEY.",
-    "model": "GET /v1/models lists the names it serves.",
-}
-"""The next step for a person, by reason of the error."""
 
 _Result = TypeVar("_Result")
 
@@ -79,7 +68,7 @@ def encoded(body: Mapping[str, Any]) -> bytes:
     """
     try:
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise BackendError(f"The request cannot be written as JSON: {error}.", hint="Check what body= holds.") from None
     try:
         return text.encode()
@@ -119,7 +108,7 @@ class Connection:
         for name, value in self._headers.items():
             if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
                 raise BackendError(f"The header {name!r} holds a character that no HTTP header can carry.")
-        self._hints = {**HINTS, **(hints or {})}
+        self.failures = Failures(address, key, timeout=timeout, connect_timeout=connect_timeout, hints=hints)
         self._silent = False
         self._client: httpx.Client | None = None
         self._opening = threading.Lock()
@@ -163,7 +152,7 @@ class Connection:
 
     def _open(self, url: str, body: Mapping[str, Any], deadline: float | None) -> httpx.Response:
         client = self.client()
-        with self.translated():
+        with self.failures.translated():
             request = client.build_request(
                 "POST", _url(url), content=encoded(body), headers=JSON, timeout=self._until(deadline)
             )
@@ -171,15 +160,15 @@ class Connection:
         if response.is_success:
             return response
         try:
-            with self.translated():
+            with self.failures.translated():
                 text = capped(response.iter_bytes(), LONGEST_ERROR, self.timeout)
         finally:
             response.close()
-        raise self.error(response.status_code, read_body(text), response.headers, sent_tools="tools" in body)
+        raise self.failures.error(response.status_code, read_body(text), response.headers, sent_tools="tools" in body)
 
     async def _aopen(self, url: str, body: Mapping[str, Any], deadline: float | None) -> httpx.Response:
         client = await self.async_client()
-        with self.translated():
+        with self.failures.translated():
             request = client.build_request(
                 "POST", _url(url), content=encoded(body), headers=JSON, timeout=self._until(deadline)
             )
@@ -187,11 +176,11 @@ class Connection:
         if response.is_success:
             return response
         try:
-            with self.translated():
+            with self.failures.translated():
                 text = await acapped(response.aiter_bytes(), LONGEST_ERROR, self.timeout)
         finally:
             await response.aclose()
-        raise self.error(response.status_code, read_body(text), response.headers, sent_tools="tools" in body)
+        raise self.failures.error(response.status_code, read_body(text), response.headers, sent_tools="tools" in body)
 
     def ask(self, ask: Ask) -> Answer | None:
         """The answer to a small question, whatever its status, or None where none came. Never raises.
@@ -328,90 +317,6 @@ class Connection:
         if lifetime is not None:
             await lifetime.aclose()  # type: ignore[attr-defined]
 
-    def error(
-        self, status: int | None, body: ErrorBody, headers: Mapping[str, str] | None = None, *, sent_tools: bool = False
-    ) -> BackendError:
-        """The error that an answer stands for."""
-        body = replace(body, message=self.key.hide(body.message), param=self.key.hide(body.param))
-        reason = reason_of(status, body, sent_tools=sent_tools)
-        if reason == "overflow" and (numbers := overflow_numbers(body)):
-            return ContextOverflow(*numbers)
-        said = " ".join(body.message.split())[:400].rstrip(".")
-        told = f"answered {status}" if status else "broke off"
-        message = f"The endpoint at {self.address.base} {told}" + (f": {said}." if said else ".")
-        kind = ToolsRefused if reason == "tools" else EndpointError
-        wait = _retry_after(headers or {})
-        retryable = reason in RETRIED
-        hint = self._hint(reason, status)
-        if retryable and wait is not None and wait > LONGEST_WAIT:
-            retryable, hint = False, f"It asks to wait {wait:.0f} seconds."
-        return kind(message, reason=reason, status=status, retryable=retryable, retry_after=wait, body=body, hint=hint)
-
-    def _hint(self, reason: str, status: int | None) -> str | None:
-        base = self.address.base
-        if 300 <= (status or 0) < 400:
-            return "It redirects to another address; use that as the base URL."
-        if reason == "address" and reason not in self._hints:
-            versions = re.findall(r"/v\d+(?=/|$)", urlsplit(base).path)
-            if len(versions) > 1:
-                return f"The base URL holds {versions[0]} twice; use {self.address.root}{versions[0]}."
-            if not versions:
-                return f"The base URL has no /v1 at its end; try {base}/v1."
-            return f"Is there an OpenAI-compatible server at {self.address.root}?"
-        return self._hints.get(reason)
-
-    @contextlib.contextmanager
-    def translated(self) -> Iterator[None]:
-        """What httpx raises, as an EndpointError that names the endpoint and the next step."""
-        import httpx
-
-        base = self.address.base
-        try:
-            yield
-        except httpx.ConnectTimeout:
-            raise EndpointError(
-                f"The endpoint at {base} did not take a connection in {self._connect_timeout:g} seconds.",
-                reason="unreachable",
-                retryable=True,
-                hint=self._how_to_start(),
-            ) from None
-        except httpx.ConnectError as error:
-            said = self.key.hide(str(error)) or "no connection"
-            what = "is not there (connection refused)" if _is_refusal(error) else f"cannot be reached: {said}"
-            raise EndpointError(
-                f"The endpoint at {base} {what.rstrip('.')}.",
-                reason="unreachable",
-                retryable=True,
-                hint=self._how_to_start(),
-            ) from None
-        except httpx.TimeoutException:
-            raise EndpointError(
-                f"The endpoint at {base} was silent for {self.timeout:g} seconds.",
-                reason="timeout",
-                hint="Raise timeout= if the model needs longer to read the prompt.",
-            ) from None
-        except (httpx.TransportError, httpx.StreamError) as error:
-            said = self.key.hide(str(error)).rstrip(".")
-            raise EndpointError(
-                f"The endpoint at {base} closed the connection" + (f" ({said})." if said else "."),
-                reason="disconnected",
-                retryable=True,
-            ) from None
-        except httpx.DecodingError:
-            raise EndpointError(
-                f"The endpoint at {base} sent a body whose compression cannot be undone.", reason="malformed"
-            ) from None
-
-    def _how_to_start(self) -> str:
-        address = self.address
-        if not address.is_loopback and address.port not in EXPECTED_AT_PORT:
-            return "Check the address and the network."
-        server, command = EXPECTED_AT_PORT.get(
-            address.port or 80,
-            ("An OpenAI-compatible server", f"llama-server -m MODEL.gguf --port {address.port or 80}"),
-        )
-        return f"{server} is expected there; start it with: {command}"
-
     def _retrying(self, attempt: Callable[[], _Result]) -> _Result:
         try:
             return attempt()
@@ -463,7 +368,7 @@ class Lines:
 
     def _read(self, connection: Connection, response: httpx.Response) -> Iterator[str]:
         splitter = LineSplitter(connection.timeout)
-        with connection.translated():
+        with connection.failures.translated():
             for chunk in response.iter_bytes():
                 yield from filter(None, splitter.feed(chunk))
         yield from splitter.rest()
@@ -494,7 +399,7 @@ class AsyncLines:
 
     async def _read(self, connection: Connection, response: httpx.Response) -> AsyncIterator[str]:
         splitter = LineSplitter(connection.timeout)
-        with connection.translated():
+        with connection.failures.translated():
             async for chunk in response.aiter_bytes():
                 for line in filter(None, splitter.feed(chunk)):
                     yield line
@@ -536,17 +441,6 @@ def _answer(response: httpx.Response, text: str) -> Answer:
     return Answer(response.status_code, {name.lower(): one for name, one in response.headers.items()}, value, text)
 
 
-def _is_refusal(error: BaseException | None) -> bool:
-    """Whether nobody listens at the port; how that is said differs between the sync and the async transport."""
-    while error is not None:
-        if isinstance(error, ConnectionRefusedError) or "refused" in str(error).lower():
-            return True
-        if any(_is_refusal(one) for one in getattr(error, "exceptions", ())):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
-
-
 def _no_answer() -> tuple[type[Exception], ...]:
     import httpx
 
@@ -559,25 +453,6 @@ def _is_silence(error: Exception) -> bool:
 
     reason = error.reason if isinstance(error, EndpointError) else ""
     return isinstance(error, httpx.TimeoutException) or reason in ("timeout", "loading")
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a Retry-After header asks to wait: a number, a date, or OpenAI's milliseconds."""
-    found = {name.lower(): value for name, value in headers.items()}
-    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = found.get(name)
-        if value is None:
-            continue
-        try:
-            seconds = float(value) * scale
-        except ValueError:
-            try:
-                seconds = parsedate_to_datetime(value).timestamp() - time.time()
-            except (ValueError, TypeError):
-                continue
-        if seconds == seconds:
-            return max(0.0, seconds)
-    return None
 
 
 async def _lifetime(client: httpx.AsyncClient) -> AsyncIterator[None]:

@@ -45,6 +45,8 @@ class Endpoint:
         self.address = address
         secrets = (*(headers or {}).values(), address.password)
         self.connection = Connection(address, ApiKey(key, secrets), headers=headers, **connecting)
+        # a name from a command line may hold bytes that are no text
+        model = model.encode("utf-8", "replace").decode()
         self.knowledge = Knowledge(self.connection, model, questions, known=known, store=store, fresh=fresh)
 
     @property

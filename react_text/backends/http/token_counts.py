@@ -1,22 +1,56 @@
 """How many tokens a conversation has, as the server's own tokenizer and template count it, where it has pages for that.
 
-Generators of small questions; nothing is generated.
+Nothing is generated.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections import OrderedDict
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, TypeAlias
 
 from react_text.backends.http.address import Address
-from react_text.backends.http.connection import Answer, Ask
+from react_text.backends.http.connection import Answer, Ask, Connection
+
+COUNTS_KEPT = 64
 
 Counting: TypeAlias = Generator[Ask, "Answer | None", "int | None"]
+"""Small questions that end in a number of tokens, or None where the server does not tell."""
 
 
-def counting(server: str) -> Callable[[Address, Mapping[str, Any]], Counting] | None:
-    """How this kind of server counts the prompt of a request, given its body; None where it cannot."""
-    return _COUNTED_BY.get(server)
+def can_count(server: str) -> bool:
+    """Whether this kind of server has pages that count tokens."""
+    return server in _COUNTED_BY
+
+
+class TokenCounts:
+    """Counts the prompts of one endpoint's requests and keeps the last counts; a server that once did not is let be."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._kept: OrderedDict[str, int] = OrderedDict()
+        self._asks = True
+
+    def of(self, server: str, body: Mapping[str, Any]) -> int | None:
+        """Tokens of the prompt of a request with this body; None where that cannot be known.
+
+        In an event loop nothing is asked: it would hold up everything else in it.
+        """
+        key = json.dumps([body.get(name) for name in ("prompt", "messages", "tools")])
+        if key in self._kept:
+            return self._kept[key]
+        if not self._asks or _in_event_loop():
+            return None
+        counted = self._connection.drive(_COUNTED_BY[server](self._connection.address, body))
+        if counted is None:
+            self._asks = False
+            return None
+        self._kept[key] = counted
+        while len(self._kept) > COUNTS_KEPT:
+            self._kept.popitem(last=False)
+        return counted
 
 
 def _llama_cpp(address: Address, body: Mapping[str, Any]) -> Counting:
@@ -46,3 +80,11 @@ _COUNTED_BY: dict[str, Callable[[Address, Mapping[str, Any]], Counting]] = {"lla
 def _mapping(answer: Answer | None) -> Mapping[str, Any]:
     fits = answer is not None and answer.status == 200 and isinstance(answer.value, Mapping)
     return answer.value if answer is not None and fits else {}
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -43,8 +43,6 @@ PROMPT_CHUNK = 128
 DEFAULT_CONTEXT = 4096
 LARGEST_CONTEXT = 2**31 - 1
 MOST_SLOTS = 64
-_NO_ROOM = 1
-"""What llama.cpp answers, with nothing changed, when no cells of its cache are free."""
 MOST_THREADS = 512
 """ggml ends the process above this."""
 
@@ -125,9 +123,8 @@ class _Handles:
 class Engine:
     """One loaded model with one context. Not thread-safe: its owner takes turns.
 
-    The context holds one conversation in each of its `slots`; all is said of the active one. `can_drop` says whether
-    its last tokens can be dropped without evaluating the others again. Dropping the last reference frees the model as
-    `close` does.
+    The context holds one conversation, the `slots` those put aside. `can_drop` says whether the last tokens can be
+    dropped without evaluating the others again. Dropping the last reference frees the model as `close` does.
     """
 
     def __init__(
@@ -220,16 +217,13 @@ class Engine:
         params.n_batch = params.n_ubatch = min(PROMPT_CHUNK, self.context_length)
         params.n_threads = self.n_threads
         params.n_threads_batch = self.n_threads_batch
-        params.n_seq_max = slots
-        # one pool of cells for all slots: one conversation can have all of it
-        params.kv_unified = True
         params.no_perf = True
         context = self._lib.llama_init_from_model(self._handles.model(), params)
         if not context:
             raise BackendError(f"llama.cpp could not open a context of {self.context_length} tokens.", hint=hint)
         self._handles.set_context(context)
         self._batch = Batch(self._lib, params.n_batch)
-        self.slots = Slots(self._lib, self._handles.context, slots, can_share=self.can_drop)
+        self.slots = Slots(self._lib, self._handles.context, slots, self.context_length)
 
     def _cache_bytes(self) -> int:
         """Memory of the KV cache at 16 bits a value, an upper estimate where layers differ."""
@@ -269,7 +263,7 @@ class Engine:
 
     @property
     def cached(self) -> list[int]:
-        """The tokens whose keys and values the context holds for the active conversation, from position 0 on."""
+        """The tokens whose keys and values the context holds, from position 0 on."""
         return self.slots.tokens
 
     def keep(self, count: int) -> int:
@@ -288,11 +282,9 @@ class Engine:
             raise BackendError("The context is full.", hint="Use a larger n_ctx (--n-ctx).")
         if min(tokens) < 0 or max(tokens) >= self.vocabulary.size:
             raise BackendError(f"A token is outside the vocabulary of {self.vocabulary.size}.")
-        batch = self._batch.fill(tokens, start=len(self.cached), sequence=self.slots.active, outputs=outputs)
+        batch = self._batch.fill(tokens, start=len(self.cached), outputs=outputs)
         self._lib.llama_set_n_threads(context, self.n_threads, self.n_threads if decoding else self.n_threads_batch)
         status = self._lib.llama_decode(context, batch)
-        while status == _NO_ROOM and self.slots.evict():
-            status = self._lib.llama_decode(context, batch)
         if status != 0:
             self.keep(0)
             raise BackendError(f"llama.cpp could not evaluate the tokens (status {status}).", retryable=True)

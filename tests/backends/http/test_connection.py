@@ -22,6 +22,7 @@ from react_text.backends.base import Delta, Reply, Request
 from react_text.backends.http import connection
 from react_text.backends.http.address import ApiKey, read_address
 from react_text.backends.http.bodies import LineSplitter
+from react_text.backends.http.failures import retry_after
 from react_text.backends.openai import OpenAICompatible
 from react_text.capability_store import CapabilityStore
 from react_text.errors import BackendError, EndpointError
@@ -174,8 +175,8 @@ def test_retry_after_is_what_is_waited(
 
 
 def test_retry_after_may_be_a_date() -> None:
-    assert connection._retry_after({"Retry-After": formatdate(0, usegmt=True)}) == 0.0
-    assert connection._retry_after({"Retry-After": "soon"}) is None
+    assert retry_after({"Retry-After": formatdate(0, usegmt=True)}) == 0.0
+    assert retry_after({"Retry-After": "soon"}) is None
 
 
 def test_an_endpoint_that_asks_to_wait_too_long_is_an_error_at_once(standin: Start, store: CapabilityStore) -> None:
@@ -250,8 +251,8 @@ def test_nobody_there_says_who_is_expected_and_how_to_start_it(store: Capability
     ("port", "server"), [(8080, "llama-server"), (11434, "Ollama"), (1234, "LM Studio"), (8000, "vLLM")]
 )
 def test_the_port_tells_which_server_is_expected(port: int, server: str) -> None:
-    opened = connection.Connection(read_address(f"http://127.0.0.1:{port}/v1"), ApiKey(None))
-    assert opened._how_to_start().startswith(server)
+    failures = connection.Connection(read_address(f"http://127.0.0.1:{port}/v1"), ApiKey(None)).failures
+    assert failures.how_to_start().startswith(server)
 
 
 @pytest.mark.parametrize(
@@ -500,6 +501,30 @@ def test_one_backend_serves_event_loops_one_after_the_other(standin: Start, stor
 
     assert [asyncio.run(ask()) for _ in range(3)] == ["All is well."] * 3
     backend.close()
+
+
+def test_half_a_surrogate_pair_in_a_conversation_is_sent_as_a_replacement_character(
+    standin: Start, store: CapabilityStore
+) -> None:
+    server = standin(script(fine))
+    with client(server.url, store) as backend:
+        reply(backend, Request([{"role": "user", "content": "half \ud83d, whole \ud83d\ude00 \u00e9"}]))
+    assert server.posted[0].body["messages"][0]["content"] == "half \ufffd, whole \U0001f600 \u00e9"
+
+
+def test_what_json_or_a_header_cannot_hold_is_an_error_with_the_next_step(
+    standin: Start, store: CapabilityStore
+) -> None:
+    server = standin(script(fine))
+    with (
+        client(server.url, store, body={"x": object()}) as backend,
+        pytest.raises(BackendError, match="Check what body="),
+    ):
+        reply(backend)
+    with pytest.raises(BackendError, match="header 'X-Team'") as caught:
+        client(server.url, store, headers={"X-Team": f"{KEY}\u00e9"})
+    assert KEY not in str(caught.value)
+    assert server.posted == []
 
 
 @given(st.lists(st.text(alphabet="ab\u00e9\u6f22:\r ", max_size=8), max_size=8), st.integers(1, 7))

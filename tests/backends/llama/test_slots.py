@@ -14,27 +14,21 @@ from react_text.models import resolve_model
 SYSTEM = {"role": "system", "content": "You answer in one short sentence and never ask back. " * 4}
 
 
-def test_a_conversation_goes_on_in_its_own_slot() -> None:
+def test_a_conversation_goes_on_where_it_was() -> None:
     slots = [Slot([1, 2, 3, 9], given=3, used=1), Slot([1, 2, 4, 8], given=3, used=2)]
-    assert choose(slots, [1, 2, 3, 9, 5]) == Choice(0, 0, 4)
-    assert choose(slots, [1, 2, 4, 8, 5]) == Choice(1, 1, 4)
+    assert choose(slots, [1, 2, 3, 9, 5]) == Choice(slots[0], 4, True)
+    assert choose(slots, [1, 2, 4, 8, 5]) == Choice(slots[1], 4, True)
 
 
 def test_a_reply_that_is_asked_for_again_takes_the_place_of_the_old_one() -> None:
     slots = [Slot([1, 2, 3, 7, 7, 7], given=3, used=1), Slot()]
-    assert choose(slots, [1, 2, 3]) == Choice(0, 0, 3)
-    assert choose(slots, [1, 2, 3, 6]) == Choice(0, 0, 3)
+    assert choose(slots, [1, 2, 3]) == Choice(slots[0], 3, True)
+    assert choose(slots, [1, 2, 3, 6]) == Choice(slots[0], 3, True)
 
 
-def test_another_conversation_gets_an_empty_slot_and_what_it_shares() -> None:
-    slots = [Slot([1, 2, 3, 7], given=3, used=1), Slot(), Slot()]
-    assert choose(slots, [1, 2, 4]) == Choice(1, 0, 2)
-
-
-def test_with_no_slot_left_the_one_that_waited_longest_goes() -> None:
-    slots = [Slot([1, 2, 3], 3, used=3), Slot([1, 5, 6], 3, used=1), Slot([1, 7, 8], 3, used=2)]
-    assert choose(slots, [1, 2, 9]).slot == 1
-    assert choose([Slot([1, 2, 3], 3, used=3)], [1, 2, 9]) == Choice(0, 0, 2)
+def test_a_prompt_that_differs_earlier_is_another_conversation() -> None:
+    slots = [Slot([1, 2, 3, 7], given=3, used=1), Slot([1], given=1, used=2)]
+    assert choose(slots, [1, 2, 4]) == Choice(slots[0], 2, False)
 
 
 def ask(model: LlamaCpp, turns: list[Message], number: int, max_tokens: int = 6) -> Usage:
@@ -89,15 +83,22 @@ def test_interleaving_gives_the_replies_that_each_conversation_gives_alone() -> 
 
 
 @pytest.mark.model
-def test_when_the_context_is_full_the_conversation_that_waited_longest_is_forgotten() -> None:
-    with LlamaCpp(resolve_model("smollm2"), n_ctx=512) as model:
-        talks = [conversation(topic) for topic in ("ships", "trains", "kites", "stones")]
-        for number in range(2):
-            for turns in talks:
-                ask(model, turns, number, max_tokens=2)
-        long: list[Message] = [{"role": "user", "content": "word " * 440}]
-        assert ask(model, long, 0).prompt_tokens > 440
-        assert ask(model, talks[0], 9).evaluated > 100
+def test_the_conversation_that_waited_longest_is_forgotten_first() -> None:
+    with LlamaCpp(resolve_model("smollm2"), n_ctx=512, slots=2) as model:
+        talks = [conversation(topic) for topic in ("ships", "trains", "kites")]
+        for turns in talks:
+            ask(model, turns, 0, max_tokens=2)
+        assert ask(model, talks[1], 1, max_tokens=2).evaluated < 40
+        assert ask(model, talks[0], 1, max_tokens=2).evaluated > 60
+
+
+@pytest.mark.model
+def test_what_is_put_aside_is_never_larger_than_the_context() -> None:
+    with LlamaCpp(resolve_model("smollm2"), n_ctx=256, slots=8) as model:
+        for topic in ("ships", "trains", "kites", "stones"):
+            ask(model, conversation(topic), 0, max_tokens=1)
+        aside = model._engine.slots._aside
+        assert 0 < sum(len(slot.tokens) for slot in aside) <= 256
 
 
 @pytest.mark.model

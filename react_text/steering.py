@@ -1,0 +1,304 @@
+"""What a small model is helped with, move by move: which tool, from which words, once more, or the answer now. Pure.
+
+Each policy is one named switch. A move says how the next reply is begun and what it is held to; how likely the model
+itself finds the ways to go on is asked for with `Score`, where the backend can tell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from react_text.messages import Call, Fault, Observation
+from react_text.protocol.grounding import (
+    likeness,
+    mentions,
+    names,
+    narrowed,
+    numbers,
+    open_texts,
+    spans,
+    takes,
+    unfillable,
+    ungrounded,
+    words_of,
+)
+from react_text.tools import Tool
+
+NEUTRAL_QUESTION = "..."
+"""Asks for nothing: how likely each tool is after it is what is taken off its score."""
+
+
+LIKENESS_WEIGHT = 0.5
+UNFILLABLE_COST = 4.0
+SAME_TOOL = 2.0
+LONGEST_TOLD = 300
+"""Characters of results that an answer is begun with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The switches of steering, each explained where it acts.
+
+    `choose`: the first move is chosen by calibrated probabilities, and no tool where the best is less than `margin`
+    (in natural logarithms, set on the built-in development tasks) above calling none. `ground`: arguments hold words of the question or of
+    results, "always" by the grammar or "again" when they did not. `insist`: an error is no answer. `resume`: a tool
+    that failed for want of what another one found is called again. `complete`: what the question names and no call has
+    used is looked up too. `answer`: an answer holds what was found.
+    """
+
+    choose: bool = True
+    margin: float = 4.0
+    ground: Literal["always", "again", "never"] = "again"
+    insist: bool = True
+    resume: bool = True
+    complete: bool = True
+    answer: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """How the next reply is begun: freely, as a call of one tool, or as the answer.
+
+    A call is held to `texts` where there are any, but for the values in `without`. `said` is how an answer begins.
+    """
+
+    kind: Literal["free", "call", "answer"] = "free"
+    tool: Tool | None = None
+    why: str = ""
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Ask how likely the model finds each way to go on: every tool, then no tool. Sent floats, or None.
+
+    `question` replaces the history by one question.
+    """
+
+    question: str | None = None
+
+
+Moving: TypeAlias = Generator[Score, Any, Move]
+
+
+@dataclass
+class Steering:
+    """One run's moves. It is told each call with its observation and says what comes next."""
+
+    policies: Policies
+    tools: Mapping[str, Tool]
+    question: str
+    calibration: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    made: list[tuple[Call, Observation]] = field(default_factory=list)
+    pending: Tool | None = None
+    errors_in_a_row: int = 0
+    completed: set[str] = field(default_factory=set)
+    doubted: set[str] = field(default_factory=set)
+
+    def note(self, call: Call, observation: Observation) -> None:
+        """Take in what a call gave."""
+        self.made.append((call, observation))
+        if observation.is_error:
+            self.errors_in_a_row += 1
+            if self.pending is None:
+                self.pending = self.tools.get(call.name)
+        else:
+            self.errors_in_a_row = 0
+            if self.pending is not None and self.pending.name == call.name:
+                self.pending = None
+
+    def next_move(self) -> Moving:
+        """What the next reply is to be."""
+        if not self.made:
+            return (yield from self.first_move())
+        call, observation = self.made[-1]
+        if observation.is_error:
+            return (yield from self.after_error(call, observation))
+        if self.policies.resume and self.pending is not None:
+            return Move("call", self.held(self.pending, [observation.content]), "with what was found")
+        if self.policies.complete and (left := self.left_out()):
+            self.completed.update(left)
+            if (tool := (yield from self.tool_for(left, call))) is not None:
+                return Move("call", narrowed(tool, left, around=self.texts()), f"for {', '.join(left)}")
+        return Move("answer") if self.policies.answer else Move()
+
+    def first_move(self) -> Moving:
+        """The likeliest tool or no tool, by how much more likely than after a question that asks for nothing."""
+        if not self.policies.choose:
+            return Move()
+        scores = yield Score()
+        if scores is None:
+            return Move()
+        neutral = self.calibration.get("first")
+        if neutral is None:
+            neutral = yield Score(NEUTRAL_QUESTION)
+            if neutral is None:
+                return Move()
+            self.calibration["first"] = neutral
+        *calls, none = (score - usual for score, usual in zip(scores, neutral, strict=True))
+        tools = list(self.tools.values())
+        known = likeness(self.question, tools)
+        worth = [
+            call + LIKENESS_WEIGHT * like - UNFILLABLE_COST * unfillable(tool, self.question)
+            for call, like, tool in zip(calls, known, tools, strict=True)
+        ]
+        best = max(range(len(worth)), key=worth.__getitem__)
+        if worth[best] - none < self.policies.margin:
+            return Move("answer", why=f"no tool fits ({worth[best] - none:.1f} of {self.policies.margin:.1f})")
+        return Move("call", self.held(tools[best], [self.question]), "the likeliest tool")
+
+    def after_fault(self, fault: Fault, corrections: int) -> Move:
+        """A refused call of a known tool is begun again at once, held to what is known; else the reply is free."""
+        tool = self.tools.get(fault.call.name) if fault.call is not None else None
+        if tool is None or corrections > 1:
+            return Move()
+        return Move("call", narrowed(tool, self.texts()), "with values that are known")
+
+    def after_error(self, call: Call, observation: Observation) -> Moving:
+        """The same tool with a value that the error names, or another tool that changes nothing."""
+        if not self.policies.insist or self.errors_in_a_row > 2:
+            return Move()
+        tool = self.tools.get(call.name)
+        failed = [
+            text for one, seen in self.made if seen.is_error and one.name == call.name for text in self.texts_of(one)
+        ]
+        if tool is not None and (new := self.named_by(observation.content, failed)):
+            return Move("call", narrowed(tool, new, failed), "with what the error says")
+        others = [one for one in self.safe_tools() if one.name != call.name]
+        other = yield from self.likeliest(others)
+        if other is None:
+            return Move()
+        return Move("call", self.held(other, [self.question]), "another tool after an error")
+
+    def named_by(self, error: str, failed: Sequence[str]) -> list[str]:
+        """What an error names that was not tried: names, and words of the question that no tool's description has."""
+        new = [one for one in names(error) if not any(mentions(one, text) or mentions(text, one) for text in failed)]
+        described = {word for tool in self.tools.values() for word in words_of(tool)}
+        asked = [one for one in spans([error]) if len(one) > 2 and " " not in one and mentions(self.question, one)]
+        return new or [
+            one for one in asked if one.casefold() not in described and not any(mentions(text, one) for text in failed)
+        ]
+
+    def tool_for(self, left: Sequence[str], last: Call) -> Generator[Score, Any, Tool | None]:
+        """The tool for what is still unanswered: by the model, by the words around it, and rather the last one again.
+
+        Only tools that change nothing are called without being asked to by the model.
+        """
+        around = " ".join([*left, *self.texts()])
+        usable = [tool for tool in self.safe_tools() if not unfillable(tool, around)]
+        kinds = ("integer", "number") if all(numbers(one) for one in left) else ("string", "array", "object")
+        tools = [tool for tool in usable if takes(tool, kinds)] or usable
+        if len(tools) < 2:
+            return tools[0] if tools else None
+        scores = yield Score()
+        if scores is None:
+            return None
+        found = dict(zip(self.tools, scores, strict=False))
+        likes = likeness(self.clause(left), tools)
+        worth = [
+            found[tool.name] + LIKENESS_WEIGHT * like + (SAME_TOOL if tool.name == last.name else 0.0)
+            for tool, like in zip(tools, likes, strict=True)
+        ]
+        return tools[max(range(len(tools)), key=worth.__getitem__)]
+
+    def clause(self, left: Sequence[str]) -> str:
+        """The question from the last used value before what is left on."""
+        at = min((found for one in left if (found := self.question.find(one)) >= 0), default=0)
+        used = [text for call, _ in self.made for text in self.texts_of(call)]
+        ends = [self.question.find(text) + len(text) for text in used if 0 <= self.question.find(text) < at]
+        return self.question[max(ends, default=0) :]
+
+    def likeliest(self, among: Sequence[Tool]) -> Generator[Score, Any, Tool | None]:
+        """The tool of these that the model itself would call next."""
+        wanted = {tool.name for tool in among}
+        if len(wanted) == 1:
+            return among[0]
+        if not wanted:
+            return None
+        scores = yield Score()
+        if scores is None:
+            return None
+        ranked = sorted(zip(scores, self.tools.values(), strict=False), key=lambda one: -one[0])
+        return next((tool for _, tool in ranked if tool.name in wanted), None)
+
+    def doubts(self, calls: Sequence[Call]) -> Move | None:
+        """A call whose values come from nowhere is asked for once more, held to what is known."""
+        if self.policies.ground == "never":
+            return None
+        for call in calls:
+            tool = self.tools.get(call.name)
+            if tool is None or self.key(call) in self.doubted:
+                continue
+            self.doubted.add(self.key(call))
+            if ungrounded(tool, call.arguments, "\n".join(self.texts())):
+                return Move("call", narrowed(tool, self.texts()), "values from nowhere")
+        return None
+
+    def unanswered(self, answer: str) -> Move | None:
+        """An answer that leaves out what was found is begun once more with it; None where it holds everything."""
+        if not self.policies.answer or "answer" in self.doubted:
+            return None
+        found = self.results()
+        if not found or all(_holds(answer, seen.content) for _, seen in found):
+            return None
+        if sum(len(seen.content) for _, seen in found) > LONGEST_TOLD:
+            return None
+        self.doubted.add("answer")
+        if len(found) == 1:
+            return Move("answer", said=f"The answer is {found[0][1].content.strip().rstrip('.')}")
+        told = (f"{self.told(one)}: {seen.content.strip().rstrip('.')}" for one, seen in found)
+        return Move("answer", said="; ".join(told))
+
+    def results(self) -> list[tuple[Call, Observation]]:
+        """The good results that no later call was made from."""
+        good = [(index, call, seen) for index, (call, seen) in enumerate(self.made) if not seen.is_error]
+        later = {
+            index: " ".join(text for one, _ in self.made[index + 1 :] for text in self.texts_of(one))
+            for index, *_ in good
+        }
+        return [
+            (call, seen)
+            for index, call, seen in good
+            if not (later[index] and mentions(later[index], seen.content.strip()))
+        ]
+
+    def left_out(self) -> list[str]:
+        """What the question names that no call has used and no result holds."""
+        used = " ".join(text for call, seen in self.made for text in (*self.texts_of(call), seen.content))
+        named = [*names(self.question), *map(str, numbers(self.question))]
+        return [one for one in dict.fromkeys(named) if one not in self.completed and not self.covered(one, used)]
+
+    def covered(self, name: str, used: str) -> bool:
+        return mentions(used, name) or any(mentions(name, word) for word in used.split() if len(word) > 2)
+
+    def held(self, tool: Tool, texts: Sequence[str]) -> Tool:
+        return narrowed(tool, texts) if self.policies.ground == "always" or texts != [self.question] else tool
+
+    def safe_tools(self) -> list[Tool]:
+        return [tool for tool in self.tools.values() if tool.safe]
+
+    def texts_of(self, call: Call) -> list[str]:
+        tool = self.tools.get(call.name)
+        return open_texts(tool, call.arguments) if tool is not None else []
+
+    def texts(self) -> list[str]:
+        """The question and what tools gave back."""
+        return [self.question, *(seen.content for _, seen in self.made)]
+
+    def told(self, call: Call) -> str:
+        return " ".join([call.name.replace("_", " "), *self.texts_of(call)])
+
+    @staticmethod
+    def key(call: Call) -> str:
+        return json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str)
+
+
+def _holds(answer: str, result: str) -> bool:
+    """Whether an answer tells a result: one of its numbers or names where it has some, else one of its words."""
+    telling = [*map(str, numbers(result)), *names(result)]
+    if not telling:
+        telling = [word for word in result.split() if len(word) > 2] or [result.strip()]
+    return any(mentions(answer, one) for one in telling)

@@ -1,0 +1,106 @@
+"""What arguments and answers are made of: values found in texts, tools held to them, and what comes from nowhere."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from react_text import tool
+from react_text.protocol.grounding import (
+    likeness,
+    mentions,
+    names,
+    narrowed,
+    numbers,
+    spans,
+    unfillable,
+    ungrounded,
+)
+from react_text.schema import first_problem
+from react_text.tools import Tool
+
+
+@tool
+def tide(harbor: str, unit: str = "m") -> float:
+    """Height of the next high tide."""
+    return 3.4
+
+
+@tool
+def ferry(line: int, day: str) -> str:
+    """When a ferry leaves."""
+    return "09:30"
+
+
+DATED = Tool(
+    "open_on",
+    "Whether the lock is open on a day",
+    {"type": "object", "properties": {"day": {"type": "string", "format": "date"}}, "required": ["day"]},
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("What is the tide in Oban and in Wick?", ["Oban", "Wick"]),
+        ("Where does Ada Nowak sit?", ["Ada Nowak"]),
+        ("Is part QX-12 cheaper than part QX-90?", ["QX-12", "QX-90"]),
+        ("Save 'oil the gate' under 'garden'.", ["oil the gate", "garden"]),
+        ("It rains. Why is that so?", []),
+        ("", []),
+    ],
+)
+def test_names_are_what_is_quoted_capitalised_inside_a_sentence_or_has_a_digit(text, found):
+    assert names(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("12 of 1,200.50 and -3", [12, 1200.5, -3]), ("QX-12 on 2031-05-17 at v2", []), ("no figures", [])],
+)
+def test_numbers_stand_alone(text, found):
+    assert numbers(text) == found
+
+
+@given(st.text(max_size=200))
+def test_every_span_stands_in_its_text(text):
+    assert all(one in " ".join(text.split()) or one in text for one in spans([text]))
+
+
+def test_a_value_is_mentioned_as_a_word_in_any_case_and_a_number_as_a_number():
+    assert mentions("The tide in OBAN is 3.40 m", "oban")
+    assert mentions("The tide in Oban is 3.40 m", "3.4")
+    assert not mentions("The tide is 13.4 m", "3.4")
+    assert not mentions("unread", "read")
+
+
+def test_a_narrowed_tool_takes_words_and_numbers_of_the_texts_only():
+    held = narrowed(ferry, ["Line 7 leaves on Sunday"])
+    assert first_problem({"line": 7, "day": "Sunday"}, held.parameters) is None
+    assert first_problem({"line": 8, "day": "Sunday"}, held.parameters) is not None
+    assert first_problem({"line": 7, "day": "Monday"}, held.parameters) is not None
+
+
+def test_what_the_texts_hold_nothing_for_stays_open():
+    assert first_problem({"line": 8, "day": "Sunday"}, narrowed(ferry, ["on Sunday"]).parameters) is None
+
+
+def test_dates_are_taken_from_the_texts_around_too():
+    held = narrowed(DATED, ["the next one"], around=["It was shut on 2031-05-17."])
+    assert first_problem({"day": "2031-05-17"}, held.parameters) is None
+    assert first_problem({"day": "2031-05-18"}, held.parameters) is not None
+
+
+def test_a_value_from_nowhere_is_found_and_a_default_is_none():
+    assert ungrounded(tide, {"harbor": "Leith", "unit": "m"}, "How high is the tide in Oban?") == [("harbor", "Leith")]
+    assert ungrounded(tide, {"harbor": "oban", "unit": "m"}, "How high is the tide in Oban?") == []
+
+
+def test_arguments_that_a_text_cannot_fill_are_counted():
+    assert unfillable(ferry, "When does line 7 leave?") == 0
+    assert unfillable(ferry, "When does it leave?") == 1
+    assert unfillable(DATED, "Is the lock open on Sunday?") == 1
+
+
+def test_the_tool_that_shares_the_rarer_words_is_the_likest():
+    tide_like, ferry_like = likeness("At what hour does the ferry leave?", [tide, ferry])
+    assert ferry_like > tide_like

@@ -1,0 +1,176 @@
+"""What a small model is helped with, on a scripted model that says how likely it finds each way to go on."""
+
+import pytest
+
+from react_text import Agent, Scripted, tool
+from react_text.events import Steered
+from react_text.steering import Policies
+
+TIDES = {"oban": "3.4", "wick": "2.9"}
+
+
+@tool(safe=True)
+def tide(harbor: str) -> str:
+    """Height of the next high tide."""
+    if harbor.lower() == "leith":
+        raise KeyError("there is no gauge at Leith; the next one is at Oban")
+    return TIDES[harbor.lower()]
+
+
+@tool(safe=True)
+def gauge_number(harbor: str) -> str:
+    """The number of a gauge."""
+    return f"G-{len(harbor)}"
+
+
+@tool(safe=True)
+def reading(gauge: str) -> str:
+    """What a gauge shows, by its number."""
+    if not gauge.startswith("G-"):
+        raise KeyError(f"no gauge number {gauge!r}")
+    return f"{gauge}: 2.75"
+
+
+class Weighing(Scripted):
+    """A scripted model that finds the tools likely in the order of `likes`; after a question for nothing, all alike."""
+
+    supports_grammar = True
+
+    def __init__(self, replies, likes, none=-9.0):
+        super().__init__(replies)
+        self.likes = likes
+        self.none = none
+
+    def next_token_probabilities(self, messages, reply_start, continuations, *, tools=()):
+        if messages[-1]["content"] == "...":
+            return (0.0,) * len(continuations)
+        rank = [next((-at for at, name in enumerate(self.likes) if name in one), -20.0) for one in continuations]
+        return (*rank[:-1], self.none)
+
+
+def call(name, **arguments):
+    import json
+
+    return f"Thought: I need {name} for this.\nAction: {name}\nAction Input: {json.dumps(arguments)}"
+
+
+def final(text):
+    return f"Thought: The observation answers the question.\nFinal Answer: {text}"
+
+
+def calls_of(result):
+    return [(one.name, dict(one.arguments)) for step in result.steps if step.observations for one in step.turn.calls]
+
+
+def test_the_likeliest_tool_is_begun_for_the_model_and_its_arguments_are_held_by_the_grammar():
+    model = Weighing([call("tide", harbor="Oban"), final("It is 3.4 m.")], ["tide", "reading"])
+    assert Agent(model, [reading, tide]).run("How high is the tide in Oban?").answer == "It is 3.4 m."
+    assert model.requests[0].reply_start.endswith("Action: tide\nAction Input:")
+    assert model.requests[0].grammar.startswith("root ::=")
+
+
+def test_a_question_that_no_tool_fits_is_answered_without_one():
+    model = Weighing(["Thought: No tool is needed for this.\nFinal Answer: Paris."], ["tide"], none=5.0)
+    result = Agent(model, [tide, reading]).run("What is the capital of France?")
+    assert result.answer == "Paris."
+    assert calls_of(result) == []
+
+
+def test_a_value_from_nowhere_is_asked_for_once_more_and_not_run():
+    model = Weighing([call("tide", harbor="Wick"), call("tide", harbor="Oban"), final("3.4 m")], ["tide"])
+    result = Agent(model, [tide, reading]).run("How high is the tide in Oban?")
+    assert calls_of(result) == [("tide", {"harbor": "Oban"})]
+    assert '"\\"Oban\\""' in model.requests[1].grammar
+
+
+def test_a_value_that_comes_from_nowhere_twice_is_run():
+    """The question may be asked in words that no value has: told once, the model decides."""
+    model = Weighing([call("tide", harbor="Wick"), call("tide", harbor="Wick"), final("2.9 m")], ["tide"])
+    result = Agent(model, [tide, reading]).run("How high is the tide up there?")
+    assert calls_of(result) == [("tide", {"harbor": "Wick"})]
+
+
+def test_an_error_that_names_a_value_is_met_by_the_same_tool_with_that_value():
+    model = Weighing([call("tide", harbor="Leith"), call("tide", harbor="Oban"), final("3.4 m")], ["tide"])
+    result = Agent(model, [tide, reading]).run("How high is the tide in Leith?")
+    assert calls_of(result) == [("tide", {"harbor": "Leith"}), ("tide", {"harbor": "Oban"})]
+    assert "Leith" not in model.requests[1].grammar
+
+
+def test_a_tool_that_failed_for_want_of_a_value_is_called_again_once_another_tool_has_found_it():
+    replies = [
+        call("reading", gauge="Oban"),
+        call("gauge_number", harbor="Oban"),
+        call("reading", gauge="G-4"),
+        final("It shows 2.75."),
+    ]
+    model = Weighing(replies, ["reading", "gauge_number"])
+    result = Agent(model, [reading, gauge_number]).run("What does the gauge of Oban show?")
+    assert [name for name, _ in calls_of(result)] == ["reading", "gauge_number", "reading"]
+    assert result.answer == "It shows 2.75."
+
+
+def test_what_the_question_names_and_no_call_has_used_is_looked_up_too():
+    replies = [call("tide", harbor="Oban"), call("tide", harbor="Wick"), final("3.4 m in Oban, 2.9 m in Wick.")]
+    model = Weighing(replies, ["tide"])
+    result = Agent(model, [tide, gauge_number]).run("How high is the tide in Oban and in Wick?")
+    assert calls_of(result) == [("tide", {"harbor": "Oban"}), ("tide", {"harbor": "Wick"})]
+
+
+def test_a_tool_that_changes_something_is_not_called_for_what_was_left_out():
+    sent = []
+
+    @tool
+    def send(harbor: str) -> str:
+        """Send a boat."""
+        sent.append(harbor)
+        return "sent"
+
+    model = Weighing([call("send", harbor="Oban"), final("The boat is sent.")], ["send"])
+    Agent(model, [send]).run("Send a boat to Oban, says Mary.")
+    assert sent == ["Oban"]
+
+
+def test_an_answer_without_what_was_found_is_begun_with_it():
+    model = Weighing([call("tide", harbor="Oban"), final("It is high."), final("The answer is 3.4")], ["tide"])
+    result = Agent(model, [tide, reading]).run("How high is the tide in Oban?")
+    assert "3.4" in result.answer
+    assert model.requests[-1].reply_start.endswith("The answer is 3.4")
+
+
+def test_a_good_call_is_not_run_again():
+    runs = []
+
+    @tool
+    def count(what: str) -> str:
+        """Count things."""
+        runs.append(what)
+        return "12"
+
+    policies = Policies(choose=False, complete=False, answer=False, ground="never")
+    model = Weighing([call("count", what="boats")] * 2 + [final("12 boats")], ["count"])
+    assert Agent(model, [count], policies=policies).run("How many boats?").answer == "12 boats"
+    assert runs == ["boats"]
+
+
+def test_without_policies_nothing_is_begun_for_the_model():
+    model = Weighing([call("tide", harbor="Wick"), final("high")], ["reading"])
+    events = list(Agent(model, [reading, tide], policies=None).stream("How high is the tide in Oban?"))
+    assert not any(isinstance(event, Steered) for event in events)
+    assert events[-1].result.answer == "high"
+
+
+def test_a_backend_that_cannot_weigh_is_not_steered():
+    model = Scripted([call("tide", harbor="Wick"), final("high")])
+    result = Agent(model, [reading, tide]).run("How high is the tide in Oban?")
+    assert calls_of(result) == [("tide", {"harbor": "Wick"})]
+
+
+@pytest.mark.parametrize("mode", ["run", "arun"])
+def test_the_async_driver_weighs_as_the_sync_one_does(mode):
+    import asyncio
+
+    model = Weighing([call("tide", harbor="Oban"), final("3.4 m")], ["tide", "reading"])
+    agent = Agent(model, [reading, tide])
+    result = asyncio.run(agent.arun("Tide in Oban?")) if mode == "arun" else agent.run("Tide in Oban?")
+    assert calls_of(result) == [("tide", {"harbor": "Oban"})]
