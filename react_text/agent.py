@@ -10,6 +10,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
 from typing import Any
 
+from react_text.answer_shape import AnswerShape
 from react_text.approval import Confirm, allowed, refusal, settled
 from react_text.asking import as_backend, asking_modes, learn_text, tool_support
 from react_text.backends.base import Backend, Delta, Progress, Reply, Sampling, StreamItem
@@ -121,25 +122,29 @@ class Agent:
         )
         self._latest = self.setup
 
-    def run(self, question: str | None, history: Sequence[Message] = ()) -> Result:
+    def run(self, question: str | None, history: Sequence[Message] = (), *, output_type: Any = None) -> Result:
         """Answer one question. Never raises for what a model, a tool or an endpoint does: see `Result.stop_reason`.
 
         `history` holds earlier messages of the conversation; without a question (None) the run goes on from its end.
+        `output_type` is a pydantic model, another type, or a JSON Schema: the answer then is JSON that fits, and
+        `Result.output` its value.
         """
-        return _last(self.stream(question, history))
+        return _last(self.stream(question, history, output_type=output_type))
 
-    async def arun(self, question: str | None, history: Sequence[Message] = ()) -> Result:
+    async def arun(self, question: str | None, history: Sequence[Message] = (), *, output_type: Any = None) -> Result:
         """The async twin of `run`."""
         result = None
-        async for event in self.astream(question, history):
+        async for event in self.astream(question, history, output_type=output_type):
             if isinstance(event, Finished):
                 result = event.result
         assert result is not None
         return result
 
-    def stream(self, question: str | None, history: Sequence[Message] = ()) -> Iterator[Event]:
+    def stream(
+        self, question: str | None, history: Sequence[Message] = (), *, output_type: Any = None
+    ) -> Iterator[Event]:
         """Answer one question, yielding each event as it happens; the last one is Finished."""
-        loop, cancel = self._loop(question, history), _Cancel()
+        loop, cancel = self._loop(question, history, output_type), _Cancel()
         self._running.add(cancel)
         try:
             yield from self._drive(loop, cancel)
@@ -171,9 +176,11 @@ class Agent:
                 yield item
             item = loop.send(sent)
 
-    async def astream(self, question: str | None, history: Sequence[Message] = ()) -> AsyncIterator[Event]:
+    async def astream(
+        self, question: str | None, history: Sequence[Message] = (), *, output_type: Any = None
+    ) -> AsyncIterator[Event]:
         """The async twin of `stream`."""
-        loop, cancel = self._loop(question, history), _Cancel()
+        loop, cancel = self._loop(question, history, output_type), _Cancel()
         self._running.add(cancel)
         try:
             async for event in self._adrive(loop, cancel):
@@ -232,13 +239,13 @@ class Agent:
         told = "\n\n".join(text for text in (self._offer.note(offered), self.instructions) if text)
         return asking_modes(self.backend, dialect, offered, told)
 
-    def _loop(self, question: str | None, history: Sequence[Message]) -> LoopGenerator:
+    def _loop(self, question: str | None, history: Sequence[Message], output_type: Any) -> LoopGenerator:
         if not (history if question is None else question.strip()):
             raise ValueError("The question is empty; ask something.")
         readable = question and question.encode("utf-8", "replace").decode("utf-8")
-        return run_loop(
-            readable, self.setup_for(readable, history), time.monotonic, [Entry(message) for message in history]
-        )
+        shape = None if output_type is None else AnswerShape.of(output_type)
+        entries = [Entry(message) for message in history]
+        return run_loop(readable, self.setup_for(readable, history), time.monotonic, entries, shape)
 
     def _weigh(self, item: Weigh) -> tuple[float, ...] | None:
         """How likely the model finds each way to go on, or None where the backend cannot tell."""

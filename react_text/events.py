@@ -37,7 +37,8 @@ class Result:
     """How a run ended.
 
     `answer` is never empty: when `stop_reason` is not "answer" it is a sentence that says what happened. `messages`
-    is the canonical history of the run without the opening, in chat-completions form.
+    is the canonical history of the run without the opening, in chat-completions form. `output` is the answer as a value
+    of the `output_type` that was asked for, None without one.
     """
 
     answer: str
@@ -47,6 +48,7 @@ class Result:
     messages: tuple[Message, ...] = ()
     mode: Mode = "text"
     mode_changes: tuple[str, ...] = ()
+    output: Any = None
 
 
 @dataclass(frozen=True, slots=True)

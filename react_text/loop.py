@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, Literal, TypeAlias
 
+from react_text.answer_shape import AnswerShape
 from react_text.backends.base import Reply, Request, Sampling
 from react_text.catalog import FAULTS
 from react_text.errors import BackendError, ContextOverflow
@@ -141,13 +142,17 @@ LoopGenerator: TypeAlias = Generator[LoopItem, Any, None]
 
 
 def run_loop(
-    question: str | None, setup: Setup, clock: Callable[[], float], history: Sequence[Entry] = ()
+    question: str | None,
+    setup: Setup,
+    clock: Callable[[], float],
+    history: Sequence[Entry] = (),
+    shape: AnswerShape | None = None,
 ) -> LoopGenerator:
     """The loop for one question. `clock` gives seconds; `history` holds earlier turns of the same conversation.
 
-    Without a question (None) the loop goes on from the end of the history.
+    Without a question (None) the loop goes on from the end of the history. With a `shape` the answer has to fit it.
     """
-    return _Run(question, setup, clock, history).steps_until_done()
+    return _Run(question, setup, clock, history, shape).steps_until_done()
 
 
 class _Stop(Exception):
@@ -159,9 +164,16 @@ class _Stop(Exception):
 
 class _Run:
     def __init__(
-        self, question: str | None, setup: Setup, clock: Callable[[], float], history: Sequence[Entry]
+        self,
+        question: str | None,
+        setup: Setup,
+        clock: Callable[[], float],
+        history: Sequence[Entry],
+        shape: AnswerShape | None,
     ) -> None:
         self.setup = setup
+        self.shape = shape
+        self.output: Any = None
         self.clock = clock
         self.started = clock()
         self.entries = [*history] if question is None else [*history, Entry(user_message(question))]
@@ -185,6 +197,8 @@ class _Run:
             while True:
                 answer = yield from self.step()
                 if answer is not None:
+                    if self.shape is not None:
+                        answer = yield from self.shaped(answer, self.shape)
                     yield self.finished(answer, "answer")
                     return
         except _Stop as stop:
@@ -211,13 +225,37 @@ class _Run:
         yield from self.correct(fault or self.plain_fault("no_action"), turn, reply)
         return None
 
+    def shaped(self, answer: str, shape: AnswerShape) -> Generator[LoopItem, Any, str]:
+        """The answer in the shape that was asked for: asked for where it is not yet, under a grammar if there is one.
+
+        Tools were free to use until now: a schema over the whole turn keeps models from calling any.
+        """
+        for attempt in range(self.setup.limits.max_corrections + 1):
+            self.output, problem = shape.read(answer)
+            if problem is None:
+                return answer
+            self.check_budgets()
+            if attempt:
+                yield Corrected(len(self.steps), Fault("invalid_answer", problem), attempt)
+            asked = shape.request if attempt == 0 else f"{problem} {shape.request}"
+            self.entries.append(Entry(user_message(asked)))
+            held = self.setup.grammar_use != "never" and attempt < 2
+            turn, reply = yield from self.ask(Move("answer", shape=shape.schema, held=held))
+            answer = turn.final or reply.text
+            self.entries.append(self.mode.answer_entry(replace(turn, final=answer), reply))
+        raise _Stop("stuck", f"Stopped: the answer did not take the shape that was asked for. {problem}")
+
     def next_move(self) -> Generator[LoopItem, Any, Move]:
         """What the next reply is begun as; freely while a reply is being corrected."""
         if self.steering is None:
             return FREE
-        if self.corrections:
-            return self.steering.after_fault(self.last_fault, self.corrections) if self.last_fault else FREE
-        moving = self.steering.next_move()
+        if self.corrections and self.last_fault is None:
+            return FREE
+        moving = (
+            self.steering.after_fault(self.last_fault, self.corrections)
+            if self.corrections and self.last_fault is not None
+            else self.steering.next_move()
+        )
         try:
             asked = next(moving)
             while True:
@@ -522,7 +560,9 @@ class _Run:
     def finished(self, answer: str, reason: StopReason) -> Finished:
         messages = tuple(entry.message for entry in self.entries)
         changes = tuple(change.reason for change in self.switch.changes)
-        return Finished(Result(answer, reason, tuple(self.steps), self.usage(), messages, self.switch.mode, changes))
+        return Finished(
+            Result(answer, reason, tuple(self.steps), self.usage(), messages, self.switch.mode, changes, self.output)
+        )
 
 
 def overflows(error: BackendError) -> bool:

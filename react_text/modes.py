@@ -16,7 +16,7 @@ from react_text.messages import Call, Fault, Message, Turn
 from react_text.parsing import parse, parse_message
 from react_text.protocol.call_format import call_parts
 from react_text.protocol.dialect import Dialect
-from react_text.protocol.grammar import arguments_grammar
+from react_text.protocol.grammar import arguments_grammar, value_grammar
 from react_text.protocol.render import Entry, answer_message, call_message, step_text, to_text
 from react_text.steering import Move
 from react_text.switch import Mode as ModeName
@@ -64,8 +64,9 @@ class TextMode:
             held = arguments_grammar(move.tool, " ").gbnf if request.grammar else None
             return replace(request, reply_start=self._call_start(move.tool), grammar=held)
         if move.kind == "answer":
-            start = self.dialect.final_start if looked_up else self._no_tool_start
-            return replace(request, reply_start=start + (f" {move.said}" if move.said else ""), grammar=None)
+            start = self.dialect.final_start if looked_up or move.shape is not None else self._no_tool_start
+            held = value_grammar(move.shape, " ").gbnf if move.shape is not None and move.held else None
+            return replace(request, reply_start=start + (f" {move.said}" if move.said else ""), grammar=held)
         return request
 
     def ways(self) -> tuple[str, tuple[str, ...]]:
@@ -133,6 +134,9 @@ class StructuredMode:
 
     def begun(self, request: Request, move: Move, *, looked_up: bool) -> Request:
         """The request with its reply begun as the move says; an endpoint's replies cannot be begun."""
+        if move.shape is not None:
+            held = value_grammar(move.shape).gbnf if move.held else None
+            return replace(request, tools=(), tool_choice=None, parallel_tool_calls=None, grammar=held)
         if self.call_format is None:
             return request
         if move.kind == "call" and move.tool is not None:

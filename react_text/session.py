@@ -88,13 +88,13 @@ class Session:
             self._file.close()
             self._file = None
 
-    def stream(self, agent: Agent, question: str) -> Iterator[Event]:
+    def stream(self, agent: Agent, question: str, **options: Any) -> Iterator[Event]:
         """`agent.stream` with as much of the conversation as fits, recorded step by step."""
-        return self.record(question, agent.stream(question, self.history(agent, question)))
+        return self.record(question, agent.stream(question, self.history(agent, question), **options))
 
-    def run(self, agent: Agent, question: str) -> Result:
+    def run(self, agent: Agent, question: str, **options: Any) -> Result:
         """`agent.run` with as much of the conversation as fits, recorded step by step."""
-        *_, last = self.stream(agent, question)
+        *_, last = self.stream(agent, question, **options)
         assert isinstance(last, Finished)
         return last.result
 

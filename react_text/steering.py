@@ -43,10 +43,10 @@ class Policies:
     """The switches of steering, each explained where it acts.
 
     `choose`: the first move is chosen by calibrated probabilities, and no tool where the best is less than `margin`
-    (in natural logarithms, set on the built-in development tasks) above calling none. `ground`: arguments hold words of the question or of
-    results, "always" by the grammar or "again" when they did not. `insist`: an error is no answer. `resume`: a tool
-    that failed for want of what another one found is called again. `complete`: what the question names and no call has
-    used is looked up too. `answer`: an answer holds what was found.
+    (in natural logarithms, set on the built-in development tasks) above calling none. `ground`: arguments hold words
+    of the question or of results, "always" by the grammar or "again" when they did not. `insist`: an error is no
+    answer. `resume`: a tool that failed for want of what another one found is called again. `complete`: what the
+    question names and no call has used is looked up too. `answer`: an answer holds what was found.
     """
 
     choose: bool = True
@@ -62,13 +62,16 @@ class Policies:
 class Move:
     """How the next reply is begun: freely, as a call of one tool, or as the answer.
 
-    A call is held to `texts` where there are any, but for the values in `without`. `said` is how an answer begins.
+    The call is held to the schema of `tool`. `said` is how an answer begins; with `shape`, a JSON Schema, it is asked
+    for as JSON, and held to it by a grammar where there is one (`held`).
     """
 
     kind: Literal["free", "call", "answer"] = "free"
     tool: Tool | None = None
     why: str = ""
     said: str = ""
+    shape: Mapping[str, Any] | None = None
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +128,11 @@ class Steering:
                 return Move("call", narrowed(tool, left, around=self.texts()), f"for {', '.join(left)}")
         return Move("answer") if self.policies.answer else Move()
 
-    def first_move(self) -> Moving:
-        """The likeliest tool or no tool, by how much more likely than after a question that asks for nothing."""
+    def first_move(self, *, needed: bool = False) -> Moving:
+        """The likeliest tool or no tool, by how much more likely than after a question that asks for nothing.
+
+        With `needed` a tool in any case.
+        """
         if not self.policies.choose:
             return Move()
         scores = yield Score()
@@ -146,12 +152,17 @@ class Steering:
             for call, like, tool in zip(calls, known, tools, strict=True)
         ]
         best = max(range(len(worth)), key=worth.__getitem__)
-        if worth[best] - none < self.policies.margin:
+        if not needed and worth[best] - none < self.policies.margin:
             return Move("answer", why=f"no tool fits ({worth[best] - none:.1f} of {self.policies.margin:.1f})")
         return Move("call", self.held(tools[best], [self.question]), "the likeliest tool")
 
-    def after_fault(self, fault: Fault, corrections: int) -> Move:
-        """A refused call of a known tool is begun again at once, held to what is known; else the reply is free."""
+    def after_fault(self, fault: Fault, corrections: int) -> Moving:
+        """A refused call of a known tool is begun again at once, held to what is known; else the reply is free.
+
+        An answer that was copied from an example before any tool was used shows that one is needed.
+        """
+        if fault.code == "copied_example" and fault.call is None and not self.made and corrections == 1:
+            return (yield from self.first_move(needed=True))
         tool = self.tools.get(fault.call.name) if fault.call is not None else None
         if tool is None or corrections > 1:
             return Move()

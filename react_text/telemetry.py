@@ -105,16 +105,20 @@ class _TracedAgent(Agent):
         self._spans = spans
         self._name = name
 
-    def stream(self, question: str | None, history: Sequence[Message] = ()) -> Iterator[Event]:
+    def stream(
+        self, question: str | None, history: Sequence[Message] = (), *, output_type: Any = None
+    ) -> Iterator[Event]:
         scope = _Scope(self._begin(question))
-        with closing(scope.items(super().stream(question, history))) as events:
+        with closing(scope.items(super().stream(question, history, output_type=output_type))) as events:
             for event in events:
                 self._end(scope.span, event)
                 yield event
 
-    async def astream(self, question: str | None, history: Sequence[Message] = ()) -> AsyncIterator[Event]:
+    async def astream(
+        self, question: str | None, history: Sequence[Message] = (), *, output_type: Any = None
+    ) -> AsyncIterator[Event]:
         scope = _Scope(self._begin(question))
-        async with aclosing(scope.aitems(super().astream(question, history))) as events:
+        async with aclosing(scope.aitems(super().astream(question, history, output_type=output_type))) as events:
             async for event in events:
                 self._end(scope.span, event)
                 yield event

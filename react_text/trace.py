@@ -69,25 +69,27 @@ class TraceFile:
             with suppress(OSError):
                 file.close()
 
-    def stream(self, agent: Agent, question: str | None, history: Sequence[Message] = ()) -> Iterator[Event]:
+    def stream(
+        self, agent: Agent, question: str | None, history: Sequence[Message] = (), **options: Any
+    ) -> Iterator[Event]:
         """`agent.stream`, with each event written down as it passes."""
         run = self.begin(agent, question, history)
-        for event in agent.stream(question, history):
+        for event in agent.stream(question, history, **options):
             run.write(event)
             yield event
 
     async def astream(
-        self, agent: Agent, question: str | None, history: Sequence[Message] = ()
+        self, agent: Agent, question: str | None, history: Sequence[Message] = (), **options: Any
     ) -> AsyncIterator[Event]:
         """The async twin of `stream`."""
         run = self.begin(agent, question, history)
-        async for event in agent.astream(question, history):
+        async for event in agent.astream(question, history, **options):
             run.write(event)
             yield event
 
-    def run(self, agent: Agent, question: str | None, history: Sequence[Message] = ()) -> Result:
+    def run(self, agent: Agent, question: str | None, history: Sequence[Message] = (), **options: Any) -> Result:
         """`agent.run`, written down."""
-        *_, last = self.stream(agent, question, history)
+        *_, last = self.stream(agent, question, history, **options)
         assert isinstance(last, Finished)
         return last.result
 

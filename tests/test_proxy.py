@@ -18,6 +18,8 @@ from conversation import QUESTION, TOOLS, final, step
 
 from react_text import FallbackChat, Scripted
 from react_text.backends.base import Delta
+from react_text.backends.openai import OpenAICompatible
+from react_text.capability_store import CapabilityStore
 from react_text.errors import ChatError
 from react_text.proxy import Settings, make_app, serve
 from react_text.proxy.gate import Gate
@@ -111,6 +113,21 @@ def test_the_official_client_runs_a_task_over_http():
         answer = chat.chat.completions.create(model="any", messages=messages, tools=TOOLS)
         assert answer.choices[0].message.content == "There are 14."
         assert [one.id for one in chat.models.list()] == ["scripted"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_endpoint_without_tools_is_given_them(stream, tmp_path):
+    """Two servers in a row: the one behind is only ever asked for text."""
+    inner = Scripted([step("stock_level", {"item": "lamp"})])
+    with running(inner) as behind:
+        endpoint = OpenAICompatible(f"{behind}/v1", model="any", api_key="", store=CapabilityStore(tmp_path / "known"))
+        with running(endpoint, mode="text") as front, httpx.Client(base_url=front, timeout=60) as web:
+            body = {"messages": [QUESTION], "tools": TOOLS, "stream": stream}
+            text = web.post(PATH, json=body).text
+    assert "tool_calls" in text
+    assert "stock_level" in text
+    assert "lamp" in text
+    assert inner.requests[0].tools == ()
 
 
 def test_a_hundred_clients_at_once_are_each_answered_with_their_own_or_told_to_come_back():

@@ -57,6 +57,18 @@ def test_a_run_reads_the_same_as_when_it_was_recorded(tmp_path, script):
     assert [reading.differences for reading in readings] == [()] * len(readings)
 
 
+def test_an_answer_in_a_shape_reads_the_same(tmp_path):
+    shape = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
+    start = "Thought: The observation answers the question.\nFinal Answer:"
+    agent = Agent(Scripted([call('{"a": 2, "b": 3}'), ANSWER, f'{start} {{"sum": 5}}']), [add])
+    path = tmp_path / "run.jsonl"
+    with TraceFile(path) as trace:
+        result = trace.run(agent, "What is 2 + 3?", output_type=shape)
+    assert result.output == {"sum": 5}
+    (run,) = read_trace(path)
+    assert [reading.differences for reading in reread(run)] == [(), (), ()]
+
+
 def test_a_structured_run_is_read_from_its_messages(tmp_path):
     (run,) = read_trace(recorded(tmp_path, structured()))
     readings = list(reread(run))

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from react_text.asking import as_backend, learn_text, tool_support
 from react_text.backends.base import Backend, Reply, Sampling, StreamItem
@@ -128,6 +128,13 @@ class FallbackChat:
         """Close the backend."""
         self.backend.close()
 
+    async def aclose(self) -> None:
+        """Close the backend, and what it has opened in the running event loop."""
+        if (close := getattr(self.backend, "aclose", None)) is not None:
+            await close()
+        else:
+            await asyncio.to_thread(self.backend.close)
+
     def _ready(self, body: Mapping[str, Any]) -> Ready:
         return self._readier.ready(read_request(body, self.sampling, self._readier.tools))
 
@@ -164,7 +171,7 @@ class FallbackChat:
                             break
                 sent = writing.generated()
             except (BackendError, GrammarError) as error:
-                sent = Failed(error if isinstance(error, BackendError) else BackendError(str(error)))
+                sent = writing.failed(error)
             try:
                 ask = asking.send(sent)
             except StopIteration as stop:
@@ -189,7 +196,7 @@ class FallbackChat:
                             break
                 sent = writing.generated()
             except (BackendError, GrammarError) as error:
-                sent = Failed(error if isinstance(error, BackendError) else BackendError(str(error)))
+                sent = writing.failed(error)
             try:
                 ask = asking.send(sent)
             except StopIteration as stop:
@@ -265,13 +272,23 @@ class _Writing:
         return new
 
     def generated(self) -> Generated:
-        told = self._pieces.announced() if self._stream else ()
-        if self._reply is None:
+        calls, told = (self._pieces.announced(), self._pieces.content) if self._stream else ((), "")
+        reply = self._reply
+        ended: Literal["reply", "runaway", "cancelled"] = "reply"
+        if reply is None:
             text = self.request.reply_start + self._written
-            return Generated(Reply(text, "cancelled", Usage(generated=self._tokens)), "cancelled", told)
-        if self.late:
-            return Generated(self._reply, "cancelled", told)
-        return Generated(self._reply, "runaway" if self._watch.runaway and self._ask.kind != "plain" else "reply", told)
+            reply, ended = Reply(text, "cancelled", Usage(generated=self._tokens)), "cancelled"
+        elif self.late:
+            ended = "cancelled"
+        elif self._watch.runaway and self._ask.kind != "plain":
+            ended = "runaway"
+        return Generated(reply, ended, calls, told)
+
+    def failed(self, error: BackendError | GrammarError) -> Failed:
+        told = self._pieces.announced() if self._stream else ()
+        if isinstance(error, GrammarError):
+            return Failed(BackendError(str(error)), grammar=True, announced=told)
+        return Failed(error, announced=told)
 
     def _enough(self, text: str) -> bool:
         self._written += text

@@ -42,13 +42,14 @@ class Pieces:
         self.thought = ""
         self.calls: list[Announced] = []
         self.done = False
+        self._reply_thought = self._reply_content = ""
         self._stops = StopStrings(ready.request.stop)
 
     def begin(self, ask: Ask) -> list[Piece]:
         """A reply begins."""
         self._ask = ask
-        self._reply_thought = ""
-        self._held = ""
+        self._reply_thought = self._reply_content = ""
+        self._held = "\n\n" if self.content else ""
         self._skipping = False
         self._pending: str | None = None
         self._arguments: WrittenArguments | SettledArguments | None = None
@@ -96,12 +97,13 @@ class Pieces:
     def finish(self, outcome: Outcome) -> list[Piece]:
         """What is left to tell now that all is known."""
         pieces: list[Piece] = []
-        if outcome.thought and outcome.thought.startswith(self.thought):
-            pieces += self._piece("thought", outcome.thought[len(self.thought) :])
+        if outcome.thought and outcome.thought.startswith(self._reply_thought):
+            pieces += self._thought(outcome.thought[len(self._reply_thought) :])
         # beside calls there is no content in a stream: some clients take the first text of one for the answer
         content = "" if outcome.calls else outcome.content or ""
-        if content.startswith(self.content):
-            pieces += self._piece("content", content[len(self.content) :])
+        told = self._reply_content.lstrip() if self.content != self._reply_content else self._reply_content
+        if content.startswith(told):
+            pieces += self._piece("content", content[len(told) :])
         if not content and outcome.content is not None and not outcome.calls:
             pieces.append(Piece("content"))
         for index, call in enumerate(outcome.calls):
@@ -118,7 +120,7 @@ class Pieces:
         return all(one.call is not None for one in self.calls)
 
     def _thought(self, text: str) -> list[Piece]:
-        if not self._reply_thought and self.thought:
+        if text and not self._reply_thought and self.thought:
             self.thought += "\n"
             self._reply_thought += text
             return [Piece("thought", "\n"), *self._piece("thought", text)]
@@ -211,6 +213,7 @@ class Pieces:
             return []
         if kind == "content":
             self.content += text
+            self._reply_content += text
         else:
             self.thought += text
         return [Piece(kind, text)]

@@ -6,7 +6,6 @@ grammar, and after MOST_CORRECTIONS its text goes to the client as it is. Nothin
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from react_text.backends.base import Reply, Request
 from react_text.catalog import FAULTS
+from react_text.chat.answers import bare_json, cut_at, json_problem
 from react_text.chat.arguments import remainder
 from react_text.chat.ready import Ready
 from react_text.errors import BackendError
@@ -21,7 +21,6 @@ from react_text.messages import Call, Fault, Message, Observation, Turn, Usage
 from react_text.parsing import parse
 from react_text.protocol.grammar import Wanted
 from react_text.protocol.render import Entry, call_message, observation_message, user_message
-from react_text.schema import first_problem
 from react_text.switch import Mode, Switch, after_error, after_turn
 
 GrammarUse: TypeAlias = Literal["always", "ladder", "never"]
@@ -67,18 +66,21 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A reply, how it ended, and the calls that the client was told of meanwhile."""
+    """A reply, how it ended, and the calls and the part of an answer that the client was told of meanwhile."""
 
     reply: Reply
     ended: Literal["reply", "runaway", "cancelled"] = "reply"
     announced: tuple[Announced, ...] = ()
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The backend did not answer."""
+    """The backend did not answer; `grammar` where it could not go on under the grammar."""
 
     error: BackendError
+    grammar: bool = False
+    announced: tuple[Announced, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,10 @@ class _Asking:
             ask = self.ask()
             sent = yield ask
             if isinstance(sent, Failed):
+                self.announced = sent.announced
+                if sent.grammar and self.settings.grammar_use != "never":
+                    self.settings = replace(self.settings, grammar_use="never")
+                    continue
                 changed = after_error(self.switch, str(sent.error), getattr(sent.error, "status", None))
                 if changed is None or ask.kind != "structured":
                     raise sent.error
@@ -259,6 +265,9 @@ class _Asking:
         if fault is None and turn.final is not None:
             return self.answered(turn, reply)
         fault = fault or self.plain_fault("no_action")
+        if sent.told and ask.kind == "text":
+            self.faults.append(fault)
+            return self.outcome(replace(turn, calls=()), reply, sent.told, "length", None)
         if sent.ended == "cancelled" or (reply.finish_reason == "length" and sent.ended == "reply"):
             return self.unusable(turn, reply, fault, "length")
         self.corrections += 1
@@ -437,30 +446,3 @@ _REASONING = ("reasoning_content", "reasoning", "thinking")
 def new_call_id() -> str:
     """An id for a call."""
     return f"call_{secrets.token_hex(12)}"
-
-
-def cut_at(text: str, stops: Sequence[str]) -> str:
-    """The text before the first of the stop strings."""
-    ends = [at for stop in stops if (at := text.find(stop)) >= 0]
-    return text[: min(ends)] if ends else text
-
-
-def bare_json(text: str) -> str:
-    """The text without blanks and a code fence around it."""
-    text = text.strip()
-    if text.startswith("```") and text.endswith("```") and "\n" in text:
-        text = text.partition("\n")[2].removesuffix("```").strip()
-    return text
-
-
-def json_problem(text: str, schema: Any) -> str | None:
-    """What is wrong with an answer that must be JSON and fit `schema`, as a sentence for the model, or None."""
-    if schema is None:
-        return None
-    try:
-        value = json.loads(bare_json(text))
-    except (ValueError, RecursionError):
-        return "The answer must be one JSON object and nothing else: no words before or after it."
-    if not isinstance(value, dict):
-        return "The answer must be a JSON object."
-    return first_problem(value, schema) if schema else None

@@ -9,6 +9,7 @@ import hashlib
 import inspect
 import json
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
@@ -33,6 +34,10 @@ ARMS: dict[str, tuple[Wanted, GrammarUse | None]] = {
     "auto": ("auto", None),
 }
 """Each arm with the mode and the use of grammars it stands for."""
+
+
+GOES_ON = (Corrected, Steered, StepStarted)
+"""Events that say, after a reply, that another one will be asked for."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +158,7 @@ class Arm:
             writing.see(event)
             if isinstance(event, Finished):
                 result = event.result
-            elif limit is not None and _over(event, limit):
+            elif limit is not None and len(writing.steps) >= limit and isinstance(event, GOES_ON):
                 break
         events.close()  # type: ignore[attr-defined]
         record = self._record(task, writing, result, time.perf_counter() - began)
@@ -192,7 +197,8 @@ class Arm:
         steps = writing.steps
         first_call = task.first_call_only and any(step["kind"] == "action" for step in steps)
         reason = "first_call" if first_call else result.stop_reason if result else "first_reply"
-        answer = result.answer if result and not first_call else None
+        said = result.answer if result else steps[-1]["final"] if steps else None
+        answer = None if first_call else said
         return {
             "key": record_key(self.model, self.arm, self.dialect, task.id, self.seed),
             "model": self.model,
@@ -238,13 +244,6 @@ def record_key(model: str, arm: str, dialect: str, task: str, seed: int) -> str:
     return f"{model}|{arm}|{dialect}|{task}|{seed}"
 
 
-def _over(event: Event, limit: int) -> bool:
-    """Whether a run that is only asked for its first calls has had its model outputs."""
-    return (isinstance(event, Corrected | Steered) and event.step >= limit) or (
-        isinstance(event, StepStarted) and event.step > limit
-    )
-
-
 class _Writing:
     """Collects the steps of one run from its events."""
 
@@ -253,6 +252,7 @@ class _Writing:
         self.tools = tools
         self.steps: list[dict[str, Any]] = []
         self.mode_changes: list[str] = []
+        self._steered: defaultdict[int, list[str]] = defaultdict(list)
         self._began = time.perf_counter()
 
     def see(self, event: Event) -> None:
@@ -267,8 +267,8 @@ class _Writing:
                 )
             case Corrected(_, fault, _):
                 self.steps[-1]["fault"] = fault.code
-            case Steered(_, reason, _) if self.steps:
-                self.steps[-1].setdefault("steered", []).append(reason)
+            case Steered(step, reason, _):
+                self._steered[step].append(reason)
             case ModeChanged():
                 self.mode_changes.append(event.reason)
 
@@ -291,6 +291,7 @@ class _Writing:
             "mode": "structured" if request.tools else "text",
             "prompt_hash": _hash([request]),
             "observations": [],
+            "steered": self._steered[event.step],
             "usage": {"evaluated": usage.evaluated, "reused": usage.reused, "generated": usage.generated},
             "seconds": round(time.perf_counter() - self._began, 4),
             "finish_reason": self.watched.finish_reason,

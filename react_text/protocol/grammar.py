@@ -72,10 +72,10 @@ def arguments_grammar(tool: Tool, before: str = "", after: str = "") -> Grammar:
     return Grammar("\n".join([f"root ::= {gbnf(whole)}", *rules.lines([whole])]) + "\n", rules.loosened)
 
 
-def value_grammar(schema: Any) -> Grammar:
-    """The grammar of one bare JSON value that fits a JSON Schema."""
+def value_grammar(schema: Any, before: str = "") -> Grammar:
+    """The grammar of one bare JSON value that fits a JSON Schema, with fixed text before it."""
     rules = Rules()
-    value = rules.whole(schema, "value")
+    value = sequence(before, rules.whole(schema, "value"))
     return Grammar("\n".join([f"root ::= {gbnf(value)}", *rules.lines([value])]) + "\n", rules.loosened)
 
 

@@ -23,6 +23,8 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.
 _WORD = re.compile(r"\S+")
 _EDGES = " \t\r\n.,;:!?()[]{}<>\"'“”‘’`…"
 _PIECE = 4
+_FEW = 4
+"""Words weigh as among so many tools where there are fewer."""
 _DEEPEST = 6
 _SHAPES = {
     "date": re.compile(r"\b\d{4}-\d\d-\d\d\b"),
@@ -181,7 +183,7 @@ def likeness(question: str, tools: Sequence[Tool]) -> list[float]:
     scores = []
     for pieces in known:
         shared = [(asked_for, asked_for & pieces) for asked_for in asked]
-        weights = [[math.log(1 + len(tools) / held[piece]) for piece in both] for _, both in shared]
+        weights = [[math.log(1 + max(_FEW, len(tools)) / held[piece]) for piece in both] for _, both in shared]
         scores.append(
             sum(
                 len(both) / len(all_) * sum(weight) / len(weight)

@@ -185,9 +185,10 @@ class Rules:
         """
         if key in self._in_place:
             return NOTHING
-        level = self._open.count(key)
-        if level > DEEPEST_SELF:
+        times = self._open.count(key) + 1
+        if times > DEEPEST_SELF + 1:
             return NOTHING
+        level = max([times, *map(self._open.count, self._open)])  # how deep it may still go differs with it
         if (key, level) in self._known:
             known, unsaid = self._known[key, level]
             for place, keyword in unsaid:
@@ -204,7 +205,7 @@ class Rules:
             inside, self.unsaid = self.unsaid, before
         if any(True for _ in used(body)) and not isinstance(body, Rule):
             body = self.rule(stem, body)
-        places = [] if level else [(place.removeprefix(where), keyword) for place, keyword in inside]
+        places = [] if level > 1 else [(place.removeprefix(where), keyword) for place, keyword in inside]
         self._known[key, level] = (body, places)
         for place, keyword in places:
             self._loosen(where + place, keyword)

@@ -33,8 +33,8 @@ KEY: Expression = repeat(_PLAIN, 1, 40)
 
 def text(letter: Expression, low: int, high: int | None) -> Expression:
     """A whole JSON string, quotation marks included, of `low` to `high` letters."""
-    most = max(low, MAX_STRING) if high is None else min(high, LONGEST_STRING)
-    return sequence('"', repeat(letter, min(low, LONGEST_STRING), most), '"')
+    most = max(low, MAX_STRING) if high is None else high
+    return sequence('"', repeat(letter, min(low, LONGEST_STRING), min(most, LONGEST_STRING)), '"')
 
 
 def _number(least: int, most: int) -> Expression:

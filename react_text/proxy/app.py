@@ -52,7 +52,7 @@ def make_app(chat: FallbackChat, settings: Settings | None = None) -> Starlette:
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
-        await asyncio.to_thread(chat.close)
+        await chat.aclose()
 
     every = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
     app = Starlette(

@@ -8,11 +8,11 @@ import json
 import tracemalloc
 
 import pytest
-from conversation import ADD, QUESTION, STOCK_LEVEL, TOOLS, final, step
+from conversation import ADD, QUESTION, STOCK_LEVEL, TOOLS, accumulate, final, step
 
 from react_text import FallbackChat, Scripted
 from react_text.chat.turn import MOST_CORRECTIONS
-from react_text.errors import BackendError, ChatError, EndpointError
+from react_text.errors import BackendError, ChatError, EndpointError, GrammarError
 
 
 def ask(replies, messages=(QUESTION,), **request):
@@ -290,6 +290,20 @@ def test_what_must_be_called_is_said_in_the_grammar():
     assert "stock_level" in forced
     assert "stock_level" not in one
     assert grammar_of("Hi.", tool_choice="none") is None
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_grammar_that_leads_nowhere_is_left_out(stream):
+    class Refusing(Constrained):
+        def stream(self, request):
+            if request.grammar is not None:
+                raise GrammarError("No token can continue the grammar here.")
+            return super().stream(request)
+
+    chat = FallbackChat(Refusing([step("add", {"a": 14, "b": 6})]))
+    answer = chat.create(messages=[QUESTION], tools=TOOLS, stream=stream)
+    message = accumulate(list(answer))[0] if stream else message_of(answer)
+    assert message["tool_calls"][0]["function"]["arguments"] == '{"a": 14, "b": 6}'
 
 
 def test_several_calls_under_a_grammar_are_for_those_who_ask_for_them():

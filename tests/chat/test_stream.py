@@ -93,6 +93,12 @@ def test_an_answer_copied_from_an_example_is_held_back():
     assert message["content"] == "The answer is 38."
 
 
+def test_an_answer_that_runs_away_ends_with_what_was_told():
+    message, finish = accumulate(stream([final("the same words again " * 60), final("Twenty.")]))
+    assert finish == "length"
+    assert "Twenty" not in message["content"]
+
+
 def test_stop_strings_end_an_answer_and_the_generation():
     model = Scripted([final("one two END three four five six")])
     message, finish = accumulate(stream(model, stop="END"))
@@ -145,6 +151,12 @@ def test_a_call_in_a_models_own_marks_never_shows_in_the_content():
     assert finish == "tool_calls"
     assert "tool_call>" not in (message["content"] or "")
     assert message["tool_calls"][0]["function"]["arguments"] == '{"a": 2, "b": 3}'
+
+
+def test_the_words_of_two_structured_replies_are_kept_apart():
+    broken = {"role": "assistant", "content": "I will add.", "tool_calls": [{"id": "a", "function": {"name": "add"}}]}
+    message, finish = accumulate(stream(Scripted([broken, "There are {20}."], tools="yes")))
+    assert (message["content"], finish) == ("I will add.\n\nThere are {20}.", "stop")
 
 
 class Constrained(Scripted):

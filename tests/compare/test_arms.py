@@ -69,6 +69,12 @@ def test_a_fault_is_kept_by_its_code() -> None:
     assert record["outcome"]["read"] == "failed"
 
 
+def test_a_step_says_where_the_loop_intervened() -> None:
+    call = 'Thought: I look.\nAction: stock\nAction Input: {"sku": "KT-481"}'
+    record = recorded(STOCK, Scripted([call, call, "Thought: I know.\nFinal Answer: 7"]))
+    assert [step["steered"] for step in record["steps"]] == [[], ["repeated_call"], []]
+
+
 @pytest.mark.parametrize("arm", ["text", "structured"])
 def test_calls_that_are_only_looked_at_are_not_run_and_nothing_more_is_asked(arm: str) -> None:
     model = Scripted([_sent("book_table", '{"people": 4}') if arm == "structured" else CALL, "never asked"])

@@ -13,6 +13,9 @@ from react_text.backends.llama.forcing import Forcing, Stretch
 from react_text.backends.llama.sampling import Sampler
 from react_text.errors import GrammarError
 
+MOST_GUESSED = 8
+"""Tokens that are evaluated before the model has chosen them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
@@ -47,7 +50,7 @@ def decode(engine: Engine, sampler: Sampler, grammar: Forcing | None, ends: Coll
         room = engine.context_length - len(engine.cached) - len(pending)
         if room < 0:
             return
-        guess = stretch.guess[:room] if stretch.tokens and engine.can_drop else ()
+        guess = stretch.guess[: min(room, MOST_GUESSED)] if stretch.tokens and engine.can_drop else ()
         if pending:
             _evaluate(engine, pending, guess)
         for index in range(len(guess) + 1):
@@ -62,7 +65,8 @@ def decode(engine: Engine, sampler: Sampler, grammar: Forcing | None, ends: Coll
             if ended:
                 return
             if index == len(guess) or drawn != guess[index]:
-                engine.keep(len(engine.cached) - len(guess) + index)
+                if index < len(guess):
+                    engine.keep(len(engine.cached) - len(guess) + index)
                 pending = [drawn]
                 break
 

@@ -69,6 +69,8 @@ class Forcing:
         """For each token id, whether it may come next."""
         import numpy as np
 
+        if len(ids) == 1:
+            return np.array([self._grammar.allows(int(ids[0]))])
         if len(ids) <= FEW:
             return self._grammar.allowed(ids)
         possible = self._possible(ids)
