@@ -18,7 +18,8 @@ from react_text.data import load_dialect
 from react_text.errors import BackendError, GrammarError
 from react_text.events import Event, Finished, Observed, PromptProgress, Result, Section, TextDelta
 from react_text.execution import in_thread
-from react_text.loop import (
+from react_text.loop import run_loop
+from react_text.loop_items import (
     Abandoned,
     Denied,
     Failed,
@@ -30,7 +31,6 @@ from react_text.loop import (
     RunCalls,
     Setup,
     Weigh,
-    run_loop,
 )
 from react_text.messages import Call, Message, Observation, Usage
 from react_text.modes import AskingMode

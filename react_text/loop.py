@@ -1,144 +1,48 @@
 """The agent loop, without I/O: a generator that yields requests and events and is sent results.
 
-It yields `Generate` and is sent a `Generated` (or a `Failed`), yields `RunCalls` and is sent the observations, and
-yields events, for which it is sent None. It ends with a `Finished` event. The drivers in `agent.py` are a few lines
-each and share all that is decided here: budgets, corrections, repeated calls, the last answer.
+It yields the items of `loop_items`: `Generate`, and is sent a `Generated` or a `Failed`; `Weigh`, and is sent the
+logarithms or None; `RunCalls`, and is sent the observations; and events, for which it is sent None. It ends with a
+`Finished` event. The drivers in `agent.py` are a few lines each and share all that is decided here: budgets,
+corrections, repeated calls, the last answer.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from itertools import count
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from react_text.answer_shape import AnswerShape
-from react_text.backends.base import Reply, Request, Sampling
+from react_text.backends.base import Reply, Request
 from react_text.catalog import FAULTS
-from react_text.errors import BackendError, ContextOverflow
-from react_text.events import (
-    Corrected,
-    Event,
-    Finished,
-    ModeChanged,
-    Result,
-    Steered,
-    Step,
-    StepStarted,
-    StopReason,
-    TurnRead,
+from react_text.errors import BackendError
+from react_text.events import Corrected, Finished, ModeChanged, Result, Steered, Step, StepStarted, StopReason, TurnRead
+from react_text.fitting import fitted, overflows, shortened_after
+from react_text.loop_items import (
+    Abandoned,
+    Denied,
+    Failed,
+    Generate,
+    Generated,
+    LoopGenerator,
+    LoopItem,
+    RunCalls,
+    Setup,
+    Weigh,
 )
-from react_text.messages import Call, Fault, Message, Observation, Turn, Usage
+from react_text.messages import Call, Fault, Observation, Turn, Usage
 from react_text.modes import AskingMode
-from react_text.protocol.dialect import Dialect
-from react_text.protocol.examples import copies_answer, copies_example, examples_of
+from react_text.protocol.examples import copied_fault, examples_of
 from react_text.protocol.render import Entry, observation_message, user_message
-from react_text.steering import Move, Policies, Score, Steering
-from react_text.switch import Mode, Switch, after_error, after_turn
-from react_text.tools import Tool
+from react_text.steering import Move, Score, Steering
+from react_text.switch import Switch, after_error, after_turn
 
-GrammarUse: TypeAlias = Literal["always", "ladder", "never"]
 FREE = Move()
-SHORTENED_TO = 200
 RUNAWAY_PENALTY = 1.2
 """Repeat penalty for the rest of a run once a reply has run away: what it said is not shown to the model again."""
 _SHOWN_OF_UNREADABLE = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a run may spend. Tokens are prompt tokens evaluated plus tokens generated; seconds are wall time."""
-
-    max_steps: int = 8
-    max_tokens: int = 400
-    token_budget: int | None = None
-    time_budget: float | None = None
-    max_corrections: int = 3
-
-
-CountTokens: TypeAlias = Callable[[Sequence[Message], str, Sequence[Mapping[str, Any]]], int | None]
-
-
-@dataclass(frozen=True)
-class Setup:
-    """Everything a run is given before its question.
-
-    `modes` are the ways to ask that this run may use, `switch` says which one it begins with. `policies` steer a model
-    whose driver can weigh ways to go on, None steers nothing; `calibration` is what runs with these tools have learnt
-    of the model's habits. `count_tokens` gives the
-    length of a rendered prompt, or None where it cannot be known; `context_length` likewise.
-    """
-
-    dialect: Dialect
-    tools: tuple[Tool, ...]
-    modes: Mapping[Mode, AskingMode]
-    switch: Switch
-    limits: Limits = field(default_factory=Limits)
-    sampling: Sampling = field(default_factory=Sampling)
-    grammar_use: GrammarUse = "always"
-    policies: Policies | None = None
-    calibration: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    context_length: int | None = None
-    count_tokens: CountTokens = lambda messages, reply_start, tools: None
-
-
-@dataclass(frozen=True, slots=True)
-class Generate:
-    """Ask the model. `seconds` is what is left of the time budget, None without one."""
-
-    request: Request
-    step: int
-    seconds: float | None = None
-    answer_only: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Weigh:
-    """Tell how likely the model finds each continuation after `reply_start`, as natural logarithms."""
-
-    messages: Sequence[Message]
-    reply_start: str
-    continuations: tuple[str, ...]
-    tools: tuple[dict[str, Any], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RunCalls:
-    """Run these calls, in order, and send back one observation for each. `seconds` is as in `Generate`."""
-
-    calls: tuple[Call, ...]
-    step: int
-    seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """A reply, and whether it ended by itself, was stopped as a runaway, or was cancelled by the user or the clock."""
-
-    reply: Reply
-    ended: Literal["reply", "runaway", "cancelled"] = "reply"
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The backend did not answer."""
-
-    error: BackendError
-
-
-@dataclass(frozen=True, slots=True)
-class Denied:
-    """The user ended the run instead of allowing a call."""
-
-
-@dataclass(frozen=True, slots=True)
-class Abandoned:
-    """Calls that were still running when the run was cancelled, or its time was up."""
-
-
-LoopItem: TypeAlias = Generate | Weigh | RunCalls | Event
-LoopGenerator: TypeAlias = Generator[LoopItem, Any, None]
 
 
 def run_loop(
@@ -156,6 +60,8 @@ def run_loop(
 
 
 class _Stop(Exception):
+    """The run ends, for this reason and with this sentence for the user."""
+
     def __init__(self, reason: StopReason, sentence: str) -> None:
         super().__init__(sentence)
         self.reason = reason
@@ -163,6 +69,8 @@ class _Stop(Exception):
 
 
 class _Run:
+    """One run's state: its history, its steps, and what it has been corrected for."""
+
     def __init__(
         self,
         question: str | None,
@@ -188,11 +96,12 @@ class _Run:
         self.names = {tool.name for tool in setup.tools}
         self.steering = None
         if setup.policies is not None and setup.tools:
-            by_name = {tool.name: tool for tool in setup.tools}
-            self.steering = Steering(setup.policies, by_name, question or "", setup.calibration)
+            tools = {tool.name: tool for tool in setup.tools}
+            self.steering = Steering(setup.policies, tools, question or "", setup.calibration)
         self.examples = {tool.name: (tool, example) for tool, example in examples_of(setup.tools)}
 
     def steps_until_done(self) -> LoopGenerator:
+        """Step after step, to the one Finished at the end."""
         try:
             while True:
                 answer = yield from self.step()
@@ -225,37 +134,16 @@ class _Run:
         yield from self.correct(fault or self.plain_fault("no_action"), turn, reply)
         return None
 
-    def shaped(self, answer: str, shape: AnswerShape) -> Generator[LoopItem, Any, str]:
-        """The answer in the shape that was asked for: asked for where it is not yet, under a grammar if there is one.
-
-        Tools were free to use until now: a schema over the whole turn keeps models from calling any.
-        """
-        for attempt in range(self.setup.limits.max_corrections + 1):
-            self.output, problem = shape.read(answer)
-            if problem is None:
-                return answer
-            self.check_budgets()
-            if attempt:
-                yield Corrected(len(self.steps), Fault("invalid_answer", problem), attempt)
-            asked = shape.request if attempt == 0 else f"{problem} {shape.request}"
-            self.entries.append(Entry(user_message(asked)))
-            held = self.setup.grammar_use != "never" and attempt < 2
-            turn, reply = yield from self.ask(Move("answer", shape=shape.schema, held=held))
-            answer = turn.final or reply.text
-            self.entries.append(self.mode.answer_entry(replace(turn, final=answer), reply))
-        raise _Stop("stuck", f"Stopped: the answer did not take the shape that was asked for. {problem}")
-
     def next_move(self) -> Generator[LoopItem, Any, Move]:
-        """What the next reply is begun as; freely while a reply is being corrected."""
+        """What the next reply is begun as; after a call of an unknown tool it is begun freely."""
         if self.steering is None:
             return FREE
-        if self.corrections and self.last_fault is None:
+        if not self.corrections:
+            moving = self.steering.next_move()
+        elif self.last_fault is None:
             return FREE
-        moving = (
-            self.steering.after_fault(self.last_fault, self.corrections)
-            if self.corrections and self.last_fault is not None
-            else self.steering.next_move()
-        )
+        else:
+            moving = self.steering.after_fault(self.last_fault, self.corrections)
         try:
             asked = next(moving)
             while True:
@@ -273,18 +161,6 @@ class _Run:
         start, ways = self.mode.ways()
         return Weigh(self.mode.messages(entries), start, ways, request.tools)
 
-    def second_look(self, turn: Turn) -> Move | None:
-        """How a reply is to be begun again, which may run nothing and end nothing as it stands; None where it may."""
-        if self.steering is None or turn.fault is not None:
-            return None
-        if turn.kind == "action":
-            return self.steering.doubts(turn.calls)
-        return self.steering.unanswered(turn.final or "") if turn.kind == "final" else None
-
-    @property
-    def mode(self) -> AskingMode:
-        return self.setup.modes[self.switch.mode]
-
     def ask(self, move: Move = FREE, *, answer_only: bool = False) -> Generator[LoopItem, Any, tuple[Turn, Reply]]:
         """Generate one reply and read it; a refusal of the mode is met by asking again in the other one."""
         number = len(self.steps) + 1
@@ -293,15 +169,14 @@ class _Run:
             request = self.request(answer_only)
             if move.kind != "free":
                 request = self.mode.begun(request, move, looked_up=bool(self.results))
-            request = yield from self.fitted(request, number)
+            request = yield from self.fitting(request, number)
             left = self.seconds_left()
             sent = yield Generate(replace(request, seconds=left), number, left, answer_only)
             if isinstance(sent, Generated):
                 break
             assert isinstance(sent, Failed)
             if overflows(sent.error):
-                if not (yield from self.shortened_after(sent.error, request, number)):
-                    raise _Stop("backend_error", str(sent.error))
+                yield from self.refused_for_length(sent.error, request, number)
                 continue
             changed = after_error(self.switch, str(sent.error), getattr(sent.error, "status", None))
             if changed is None:
@@ -330,6 +205,14 @@ class _Run:
         self.switch = switch
         for change in changes:
             yield ModeChanged(number, change.before, change.after, change.reason)
+
+    def second_look(self, turn: Turn) -> Move | None:
+        """How a reply is to be begun again, which may run nothing and end nothing as it stands; None where it may."""
+        if self.steering is None or turn.fault is not None:
+            return None
+        if turn.kind == "action":
+            return self.steering.doubts(turn.calls)
+        return self.steering.unanswered(turn.final or "") if turn.kind == "final" else None
 
     def act(self, turn: Turn, reply: Reply) -> Generator[LoopItem, Any, str | None]:
         """Run the calls of a turn, unless they only repeat what is known."""
@@ -370,9 +253,8 @@ class _Run:
 
     def correct(self, fault: Fault, turn: Turn, reply: Reply) -> LoopGenerator:
         """Tell the model what was wrong, or stop when telling did not help."""
-        text = reply.text
+        text, number = reply.text, len(self.steps)
         self.corrections += 1
-        number = len(self.steps)
         if self.corrections > self.setup.limits.max_corrections:
             raise _Stop("stuck", f"Stopped: {self.corrections} replies in a row could not be used. {fault.message}")
         if text == self.last_unreadable:
@@ -418,6 +300,26 @@ class _Run:
             raise _Stop("max_steps", self.with_last_observation(sentence)) from None
         raise _Stop("max_steps", answer)
 
+    def shaped(self, answer: str, shape: AnswerShape) -> Generator[LoopItem, Any, str]:
+        """The answer in the shape that was asked for: asked for where it is not yet, under a grammar if there is one.
+
+        Tools were free to use until now: a schema over the whole turn keeps models from calling any.
+        """
+        for attempt in range(self.setup.limits.max_corrections + 1):
+            self.output, problem = shape.read(answer)
+            if problem is None:
+                return answer
+            self.check_budgets()
+            if attempt:
+                yield Corrected(len(self.steps), Fault("invalid_answer", problem), attempt)
+            asked = shape.request if attempt == 0 else f"{problem} {shape.request}"
+            self.entries.append(Entry(user_message(asked)))
+            held = self.setup.grammar_use != "never" and attempt < 2
+            turn, reply = yield from self.ask(Move("answer", shape=shape.schema, held=held))
+            answer = turn.final or reply.text
+            self.entries.append(self.mode.answer_entry(replace(turn, final=answer), reply))
+        raise _Stop("stuck", f"Stopped: the answer did not take the shape that was asked for. {problem}")
+
     def request(self, answer_only: bool) -> Request:
         """The next request; each correction in a row changes something real about it."""
         setup, rung = self.setup, self.corrections
@@ -434,88 +336,39 @@ class _Run:
             grammar=setup.grammar_use == "always" or (setup.grammar_use == "ladder" and rung >= 2),
         )
 
-    def fitted(self, request: Request, number: int) -> Generator[LoopItem, Any, Request]:
+    def fitting(self, request: Request, number: int) -> Generator[LoopItem, Any, Request]:
         """The request, with the oldest observations shortened until prompt and reply fit the context."""
-        context = self.setup.context_length
-        if context is None:
-            return request
-        room = min(request.max_tokens, context // 4)
-        cut = 0
-        while (length := self.length(request)) is not None:
-            if length + room <= context:
-                break
-            if not self.shorten_oldest():
-                raise _Stop(
-                    "backend_error",
-                    f"The conversation has {length} tokens and the context holds {context}, of which {room} are kept "
-                    "for the reply. Use a larger n_ctx (--n-ctx), fewer tools, or a shorter dialect.",
-                )
-            cut += 1
-            request = replace(request, messages=self.mode.messages(self.entries))
-        if cut:
-            yield Steered(number, "history_shortened", f"{cut} old observations were shortened to fit the context")
-        if length is None:
-            return request
-        return replace(request, max_tokens=max(1, min(request.max_tokens, context - length)))
-
-    def length(self, request: Request) -> int | None:
-        """Tokens of the prompt; None where they cannot be known, or where the request will fail anyway."""
+        setup = self.setup
         try:
-            return self.setup.count_tokens(request.messages, request.reply_start, request.tools)
-        except BackendError:
-            return None
+            fit = fitted(request, self.entries, self.mode.messages, setup.count_tokens, setup.context_length)
+        except BackendError as error:
+            raise _Stop("backend_error", str(error)) from None
+        self.entries = fit.history
+        if fit.shortened:
+            why = f"{fit.shortened} old observations were shortened to fit the context"
+            yield Steered(number, "history_shortened", why)
+        return fit.request
 
-    def shortened_after(self, error: BackendError, request: Request, number: int) -> Generator[LoopItem, Any, bool]:
-        """Shorten old observations by as much as an endpoint says is too much, by half where it gives no numbers.
+    def refused_for_length(self, error: BackendError, request: Request, number: int) -> LoopGenerator:
+        """Shorten old observations, and stop where there is nothing left to shorten."""
+        self.entries, shortened = shortened_after(error, request, self.entries, self.mode.messages)
+        if not shortened:
+            raise _Stop("backend_error", str(error))
+        yield Steered(number, "history_shortened", f"{shortened} old observations were shortened: {error}")
 
-        False where there is nothing left to shorten.
-        """
-        share = 0.5
-        if isinstance(error, ContextOverflow) and error.prompt_tokens > 0:
-            room = min(request.max_tokens, error.context_length // 4)
-            share = (error.prompt_tokens + room - error.context_length) / error.prompt_tokens
-        before = text_length(request.messages)
-        cut = 0
-        while self.shorten_oldest():
-            cut += 1
-            if text_length(self.mode.messages(self.entries)) < (1 - share) * before:
-                break
-        if cut:
-            yield Steered(number, "history_shortened", f"{cut} old observations were shortened: {error}")
-        return cut > 0
-
-    def shorten_oldest(self) -> bool:
-        for index, entry in enumerate(self.entries):
-            if entry.message["role"] != "tool" or entry.written is not None:
-                continue
-            content = entry.message["content"]
-            if len(content) > SHORTENED_TO + 50:
-                note = f"[{len(content) - SHORTENED_TO} characters left out to save room]"
-                self.entries[index] = replace(entry, written=f"{content[:SHORTENED_TO]} {note}")
-                return True
-        return False
+    @property
+    def mode(self) -> AskingMode:
+        """How the model is asked at the moment."""
+        return self.setup.modes[self.switch.mode]
 
     def say(self, section: str, **values: str) -> None:
         self.entries.append(Entry(user_message(self.setup.dialect.text(section, **values))))
 
     def copied_example(self, turn: Turn) -> Fault | None:
         """A fault when a call or an answer repeats a worked example and the conversation does not hold its values."""
-        known = "\n".join(
-            str(entry.message["content"]) for entry in self.entries if entry.message["role"] in ("user", "tool")
-        )
-        for call in turn.calls:
-            tool = self.examples.get(call.name)
-            if tool is not None and copies_example(call.arguments, *tool, known):
-                sentence = (
-                    f"The arguments of {call.name} are those of the example, not of the question. "
-                    "Take every value from the question."
-                )
-                return Fault("copied_example", sentence, call)
-        if any(copies_answer(turn.final, example, known) for _, example in self.examples.values() if turn.final):
-            return Fault(
-                "copied_example", "That is the answer of the example. Answer the question from the Observation."
-            )
-        return None
+        messages = (entry.message for entry in self.entries)
+        known = "\n".join(str(one["content"]) for one in messages if one["role"] in ("user", "tool"))
+        return copied_fault(turn, self.examples, known)
 
     def with_ids(self, calls: Sequence[Call]) -> tuple[Call, ...]:
         """The calls with ids that no other call of this run has: an endpoint's own where they are, else numbered."""
@@ -563,13 +416,3 @@ class _Run:
         return Finished(
             Result(answer, reason, tuple(self.steps), self.usage(), messages, self.switch.mode, changes, self.output)
         )
-
-
-def overflows(error: BackendError) -> bool:
-    """Whether a prompt was refused for its length."""
-    return isinstance(error, ContextOverflow) or getattr(error, "reason", None) == "overflow"
-
-
-def text_length(messages: Sequence[Message]) -> int:
-    """Characters of what a model is sent."""
-    return sum(len(str(message.get("content") or "")) for message in messages)

@@ -7,6 +7,7 @@ itself finds the ways to go on is asked for with `Score`, where the backend can 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -33,7 +34,7 @@ NEUTRAL_QUESTION = "..."
 
 LIKENESS_WEIGHT = 0.5
 UNFILLABLE_COST = 4.0
-SAME_TOOL = 2.0
+SAME_TOOL = 1.0
 LONGEST_TOLD = 300
 """Characters of results that an answer is begun with."""
 
@@ -126,6 +127,7 @@ class Steering:
             self.completed.update(left)
             if (tool := (yield from self.tool_for(left, call))) is not None:
                 return Move("call", narrowed(tool, left, around=self.texts()), f"for {', '.join(left)}")
+            return Move()
         return Move("answer") if self.policies.answer else Move()
 
     def first_move(self, *, needed: bool = False) -> Moving:
@@ -179,19 +181,21 @@ class Steering:
         if tool is not None and (new := self.named_by(observation.content, failed)):
             return Move("call", narrowed(tool, new, failed), "with what the error says")
         others = [one for one in self.safe_tools() if one.name != call.name]
-        other = yield from self.likeliest(others)
+        other = (yield from self.likeliest(others)) or (tool if self.errors_in_a_row == 1 else None)
         if other is None:
             return Move()
-        return Move("call", self.held(other, [self.question]), "another tool after an error")
+        return Move("call", self.held(other, [self.question]), "an error is no answer")
 
     def named_by(self, error: str, failed: Sequence[str]) -> list[str]:
-        """What an error names that was not tried: names, and words of the question that no tool's description has."""
-        new = [one for one in names(error) if not any(mentions(one, text) or mentions(text, one) for text in failed)]
-        described = {word for tool in self.tools.values() for word in words_of(tool)}
-        asked = [one for one in spans([error]) if len(one) > 2 and " " not in one and mentions(self.question, one)]
-        return new or [
-            one for one in asked if one.casefold() not in described and not any(mentions(text, one) for text in failed)
-        ]
+        """What an error names besides what was tried: names, or else words of the question that no tool speaks of."""
+        rest = error
+        for text in failed:
+            rest = re.sub(re.escape(text), " ", rest, flags=re.IGNORECASE)
+        if new := [one for one in names(rest) if not any(mentions(text, one) for text in failed)]:
+            return new
+        spoken_of = {word for tool in self.tools.values() for word in words_of(tool)}
+        asked = [one for one in spans([rest]) if len(one) > 2 and " " not in one and mentions(self.question, one)]
+        return [one for one in asked if one.casefold() not in spoken_of]
 
     def tool_for(self, left: Sequence[str], last: Call) -> Generator[Score, Any, Tool | None]:
         """The tool for what is still unanswered: by the model, by the words around it, and rather the last one again.
@@ -201,7 +205,7 @@ class Steering:
         around = " ".join([*left, *self.texts()])
         usable = [tool for tool in self.safe_tools() if not unfillable(tool, around)]
         kinds = ("integer", "number") if all(numbers(one) for one in left) else ("string", "array", "object")
-        tools = [tool for tool in usable if takes(tool, kinds)] or usable
+        tools = [tool for tool in usable if takes(tool, kinds)]
         if len(tools) < 2:
             return tools[0] if tools else None
         scores = yield Score()
@@ -210,7 +214,7 @@ class Steering:
         found = dict(zip(self.tools, scores, strict=False))
         likes = likeness(self.clause(left), tools)
         worth = [
-            found[tool.name] + LIKENESS_WEIGHT * like + (SAME_TOOL if tool.name == last.name else 0.0)
+            found[tool.name] + like + (SAME_TOOL if tool.name == last.name else 0.0)
             for tool, like in zip(tools, likes, strict=True)
         ]
         return tools[max(range(len(tools)), key=worth.__getitem__)]

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from react_text import Agent, Scripted, Tool, tool
+from react_text import Agent, Scripted, tool
 from react_text.capabilities import Capabilities, finding
 from react_text.errors import EndpointError, GrammarError, ToolsRefused, ToolUnavailable
 from react_text.events import (

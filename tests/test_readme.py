@@ -17,7 +17,8 @@ BLOCKS = re.findall(r"(?ms)^```python\n(.*?)^```$", README)
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(1, len(BLOCKS) + 1))
-def test_an_example_runs_and_prints_what_its_comments_say(block):
+def test_an_example_runs_and_prints_what_its_comments_say(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     promised = re.findall(r"(?m)^print\(.*\)  # (.+)$", block)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

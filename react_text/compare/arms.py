@@ -20,7 +20,7 @@ from react_text.compare.score import outcome
 from react_text.compare.tasks import Offered, Task
 from react_text.errors import BackendError, ReactTextError, TasksError
 from react_text.events import Corrected, Event, Finished, ModeChanged, Observed, Result, Steered, StepStarted, TurnRead
-from react_text.loop import GrammarUse
+from react_text.loop_items import GrammarUse
 from react_text.messages import Turn
 from react_text.parsing import parse, parse_message
 from react_text.steering import Policies

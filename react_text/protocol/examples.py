@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from react_text.messages import Fault, Turn
 from react_text.schema import first_problem, resolve_ref
 from react_text.tools import Example, Tool
 
@@ -90,6 +91,20 @@ def copies_answer(answer: str, example: Example, known: str) -> bool:
     if answer.strip() != answer_of(example).strip():
         return False
     return example.result.strip().casefold() not in known.casefold()
+
+
+def copied_fault(turn: Turn, examples: Mapping[str, tuple[Tool, Example]], known: str) -> Fault | None:
+    """What is wrong with a turn that repeats an example, of `examples` by the tool's name, whose values are not known."""
+    for call in turn.calls:
+        if call.name in examples and copies_example(call.arguments, *examples[call.name], known):
+            sentence = (
+                f"The arguments of {call.name} are those of the example, not of the question. "
+                "Take every value from the question."
+            )
+            return Fault("copied_example", sentence, call)
+    if turn.final and any(copies_answer(turn.final, example, known) for _, example in examples.values()):
+        return Fault("copied_example", "That is the answer of the example. Answer the question from the Observation.")
+    return None
 
 
 def answer_of(example: Example) -> str:
