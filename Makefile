@@ -30,7 +30,10 @@ bench: $(VENV)/.test
 	$(BIN)/python -m pytest tests/benchmarks -o addopts= -o python_files='bench_*.py' -q -s
 	$(BIN)/python tests/benchmarks/bench_llama_cpp.py
 	$(BIN)/python tests/benchmarks/bench_threads.py
+	$(BIN)/python tests/benchmarks/bench_compare.py
 	$(BIN)/python tests/benchmarks/bench_report.py
+	$(BIN)/python tests/benchmarks/bench_grammar.py
+	$(BIN)/python tests/benchmarks/bench_plain_react.py
 
 clean:
 	rm -rf $(VENV) dist build
@@ -43,6 +46,7 @@ $(VENV)/.local: pyproject.toml
 
 $(VENV)/.test: $(VENV)/.local
 	$(BIN)/python -m pip install --quiet --group test
+	$(BIN)/python -m pip install --quiet --no-deps 'bfcl-eval>=2026.3.23'  # its data alone: its own pins are others
 	touch $@
 
 # Chromium for the test of the report's page: Debian's, where there is none and this user may install it.

@@ -8,11 +8,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from react_text.answer_shape import AnswerShape
 from react_text.approval import Confirm, allowed, refusal, settled
-from react_text.asking import as_backend, asking_modes, learn_text, tool_support
+from react_text.asking import as_backend, asking_modes, learn_text, policies_for, tool_support
 from react_text.backends.base import Backend, Delta, Progress, Reply, Sampling, StreamItem
 from react_text.data import load_dialect
 from react_text.errors import BackendError, GrammarError
@@ -47,9 +47,6 @@ TOOL_POLL = 0.05
 """Seconds between looks at whether a run was cancelled while its tools are running."""
 
 
-STEERED = Policies()
-
-
 class Agent:
     """Answers questions with a model and tools.
 
@@ -74,6 +71,9 @@ class Agent:
     confirm:
         Asked before each call, sync or async: "yes", "no" or an `approval.Refusal` (the model is told), or "stop" (the
         run ends as "denied"). An `approval.Approval` answers by rules.
+    policies:
+        How a model in process is steered, see `steering.Policies`; None not at all, "auto" where it is small enough to
+        need it. Where the backend cannot weigh ways to go on nothing is chosen for the model.
     tools_limit:
         How many tools a question is asked with at most, the closest ones by their words: a number, None for all, or
         "auto" for all while they take no more than `ranking.TOOLS_SHARE` of the context, and as many as fit beyond.
@@ -95,7 +95,7 @@ class Agent:
         sampling: Sampling | None = None,
         confirm: Confirm | None = None,
         tools_limit: ToolsLimit = "auto",
-        policies: Policies | None = STEERED,
+        policies: Policies | Literal["auto"] | None = "auto",
     ) -> None:
         if mode not in ("auto", "text", "structured"):
             raise ValueError(f"mode {mode!r} is not known; use 'auto', 'text' or 'structured'.")
@@ -115,7 +115,7 @@ class Agent:
             switch=switch,
             limits=Limits(max_steps, max_tokens, token_budget, time_budget),
             sampling=sampling or Sampling(),
-            policies=policies if hasattr(self.backend, "next_token_probabilities") else None,
+            policies=policies_for(self.backend) if policies == "auto" else policies,
             grammar_use=grammar or ("always" if self.backend.supports_grammar else "never"),
             context_length=self.backend.context_length,
             count_tokens=self.backend.count_tokens,
@@ -249,7 +249,7 @@ class Agent:
 
     def _weigh(self, item: Weigh) -> tuple[float, ...] | None:
         """How likely the model finds each way to go on, or None where the backend cannot tell."""
-        probabilities = getattr(self.backend, "next_token_probabilities", None)
+        probabilities = getattr(self.backend, "log_probabilities", None)
         if probabilities is None:
             return None
         try:

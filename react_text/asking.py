@@ -24,6 +24,7 @@ from react_text.protocol.grammar import Wanted as GrammarWanted
 from react_text.protocol.grammar import text_grammar, value_grammar
 from react_text.protocol.native_grammar import native_grammar
 from react_text.protocol.render import Entry, opening, structured_opening, to_text
+from react_text.steering import Policies
 from react_text.switch import Mode, Wanted
 from react_text.tools import Tool
 
@@ -31,6 +32,8 @@ _log = logging.getLogger("react_text")
 
 EXAMPLES_SHARE = 0.4
 """The share of the context that the opening may take before worked examples are left out."""
+STEERED_PARAMETERS = 4_000_000_000
+"""The largest model that is steered by default. What was measured are models of 0.1, 0.5 and 1.5 billion."""
 
 
 def as_backend(model: Backend | str) -> Backend:
@@ -69,6 +72,14 @@ def _structured(backend: Backend, tools: tuple[Tool, ...], instructions: str) ->
         made = {one: native_grammar(family, tools, one).gbnf for one in wanted}
         grammars = {one: gbnf for one, gbnf in made.items() if _usable(gbnf)}
     return StructuredMode(tools, entries, pairs_by_position(backend), grammars, family)
+
+
+def policies_for(backend: Backend) -> Policies | None:
+    """How a model is steered by default: in process, and up to STEERED_PARAMETERS."""
+    if not hasattr(backend, "log_probabilities"):
+        return None
+    parameters = getattr(backend, "parameter_count", 0)
+    return Policies() if parameters <= STEERED_PARAMETERS else None
 
 
 def tool_support(backend: Backend, mode: Wanted) -> Support:

@@ -50,7 +50,7 @@ class Setup:
     sampling: Sampling = field(default_factory=Sampling)
     grammar_use: GrammarUse = "always"
     policies: Policies | None = None
-    calibration: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    calibration: dict[tuple[str, ...], tuple[float, ...]] = field(default_factory=dict)
     context_length: int | None = None
     count_tokens: CountTokens = lambda messages, reply_start, tools: None
 

@@ -14,9 +14,9 @@ from react_text.backends.base import Reply, Request, Sampling
 from react_text.catalog import FAULTS
 from react_text.messages import Call, Fault, Message, Turn
 from react_text.parsing import parse, parse_message
-from react_text.protocol.call_format import call_parts
 from react_text.protocol.dialect import Dialect
 from react_text.protocol.grammar import arguments_grammar, value_grammar
+from react_text.protocol.native_grammar import format_of
 from react_text.protocol.render import Entry, answer_message, call_message, step_text, to_text
 from react_text.steering import Move
 from react_text.switch import Mode as ModeName
@@ -140,7 +140,7 @@ class StructuredMode:
         if self.call_format is None:
             return request
         if move.kind == "call" and move.tool is not None:
-            before, after = call_parts(self.call_format, move.tool.name)
+            before, after = format_of(self.call_format).whole(move.tool.name)
             held = arguments_grammar(move.tool, " ", after).gbnf if request.grammar else None
             return replace(request, reply_start=before.rstrip(), grammar=held)
         if move.kind == "answer":
@@ -150,7 +150,8 @@ class StructuredMode:
 
     def ways(self) -> tuple[str, tuple[str, ...]]:
         """What a reply is begun with, and how it goes on for each tool and for none: what a model is asked to weigh."""
-        calls = [call_parts(self.call_format or "bare", tool.name)[0].rstrip() for tool in self.tools]
+        form = format_of(self.call_format or "bare")
+        calls = [form.whole(tool.name)[0].rstrip() for tool in self.tools]
         return "", (*calls, ANSWER_START)
 
     def read(self, reply: Reply, *, answer_only: bool = False) -> Turn:

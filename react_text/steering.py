@@ -24,17 +24,21 @@ from react_text.protocol.grounding import (
     takes,
     unfillable,
     ungrounded,
+    with_mentioned_choices,
     words_of,
 )
 from react_text.tools import Tool
 
 NEUTRAL_QUESTION = "..."
 """Asks for nothing: how likely each tool is after it is what is taken off its score."""
-
-
 LIKENESS_WEIGHT = 0.5
+"""What likeness to the question counts beside natural logarithms, as all of these."""
 UNFILLABLE_COST = 4.0
-SAME_TOOL = 1.0
+"""For each required argument that the question has no value for."""
+CLAUSE_WEIGHT = 1.5
+"""What likeness to the part of the question counts that is still unanswered."""
+SAME_TOOL = 2.5
+"""For the tool that was called last: questions ask for the same of several things."""
 LONGEST_TOLD = 300
 """Characters of results that an answer is begun with."""
 
@@ -86,21 +90,28 @@ class Score:
 
 
 Moving: TypeAlias = Generator[Score, Any, Move]
+"""Yields each Score and is sent what it asks for; ends with the move."""
 
 
 @dataclass
 class Steering:
-    """One run's moves. It is told each call with its observation and says what comes next."""
+    """One run's moves. It is told each call with its observation and says what comes next.
+
+    `calibration` holds scores after NEUTRAL_QUESTION by the names of the tools, and is shared by runs. `pending` is a
+    tool that failed and has not been called with success since; `completed` and `doubted` are what has been acted on,
+    as every policy acts once on the same thing; `reminded` likewise of the answer.
+    """
 
     policies: Policies
     tools: Mapping[str, Tool]
     question: str
-    calibration: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    calibration: dict[tuple[str, ...], tuple[float, ...]] = field(default_factory=dict)
     made: list[tuple[Call, Observation]] = field(default_factory=list)
     pending: Tool | None = None
     errors_in_a_row: int = 0
     completed: set[str] = field(default_factory=set)
     doubted: set[str] = field(default_factory=set)
+    reminded: bool = False
 
     def note(self, call: Call, observation: Observation) -> None:
         """Take in what a call gave."""
@@ -122,12 +133,14 @@ class Steering:
         if observation.is_error:
             return (yield from self.after_error(call, observation))
         if self.policies.resume and self.pending is not None:
-            return Move("call", self.held(self.pending, [observation.content]), "with what was found")
+            held = self.pending if self.policies.ground == "never" else narrowed(self.pending, [observation.content])
+            return Move("call", held, "with what was found")
         if self.policies.complete and (left := self.left_out()):
             self.completed.update(left)
             if (tool := (yield from self.tool_for(left, call))) is not None:
                 return Move("call", narrowed(tool, left, around=self.texts()), f"for {', '.join(left)}")
-            return Move()
+            if call.name in self.tools and self.tools[call.name].safe:
+                return Move()
         return Move("answer") if self.policies.answer else Move()
 
     def first_move(self, *, needed: bool = False) -> Moving:
@@ -140,12 +153,12 @@ class Steering:
         scores = yield Score()
         if scores is None:
             return Move()
-        neutral = self.calibration.get("first")
+        neutral = self.calibration.get(tuple(self.tools))
         if neutral is None:
             neutral = yield Score(NEUTRAL_QUESTION)
             if neutral is None:
                 return Move()
-            self.calibration["first"] = neutral
+            self.calibration[tuple(self.tools)] = neutral
         *calls, none = (score - usual for score, usual in zip(scores, neutral, strict=True))
         tools = list(self.tools.values())
         known = likeness(self.question, tools)
@@ -153,10 +166,10 @@ class Steering:
             call + LIKENESS_WEIGHT * like - UNFILLABLE_COST * unfillable(tool, self.question)
             for call, like, tool in zip(calls, known, tools, strict=True)
         ]
-        best = max(range(len(worth)), key=worth.__getitem__)
-        if not needed and worth[best] - none < self.policies.margin:
-            return Move("answer", why=f"no tool fits ({worth[best] - none:.1f} of {self.policies.margin:.1f})")
-        return Move("call", self.held(tools[best], [self.question]), "the likeliest tool")
+        best = max(worth)
+        if not needed and best - none < self.policies.margin:
+            return Move("answer", why=f"no tool fits ({best - none:.1f} of {self.policies.margin:.1f})")
+        return Move("call", self.held(tools[worth.index(best)]), "the likeliest tool")
 
     def after_fault(self, fault: Fault, corrections: int) -> Moving:
         """A refused call of a known tool is begun again at once, held to what is known; else the reply is free.
@@ -184,16 +197,16 @@ class Steering:
         other = (yield from self.likeliest(others)) or (tool if self.errors_in_a_row == 1 else None)
         if other is None:
             return Move()
-        return Move("call", self.held(other, [self.question]), "an error is no answer")
+        return Move("call", self.held(other), "an error is no answer")
 
     def named_by(self, error: str, failed: Sequence[str]) -> list[str]:
         """What an error names besides what was tried: names, or else words of the question that no tool speaks of."""
         rest = error
         for text in failed:
-            rest = re.sub(re.escape(text), " ", rest, flags=re.IGNORECASE)
+            rest = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", " ", rest, flags=re.IGNORECASE)
         if new := [one for one in names(rest) if not any(mentions(text, one) for text in failed)]:
             return new
-        spoken_of = {word for tool in self.tools.values() for word in words_of(tool)}
+        spoken_of = self.spoken_of()
         asked = [one for one in spans([rest]) if len(one) > 2 and " " not in one and mentions(self.question, one)]
         return [one for one in asked if one.casefold() not in spoken_of]
 
@@ -208,19 +221,18 @@ class Steering:
         tools = [tool for tool in usable if takes(tool, kinds)]
         if len(tools) < 2:
             return tools[0] if tools else None
-        scores = yield Score()
+        scores = yield from self.scores()
         if scores is None:
             return None
-        found = dict(zip(self.tools, scores, strict=False))
         likes = likeness(self.clause(left), tools)
         worth = [
-            found[tool.name] + like + (SAME_TOOL if tool.name == last.name else 0.0)
+            scores[tool.name] + CLAUSE_WEIGHT * like + (SAME_TOOL if tool.name == last.name else 0.0)
             for tool, like in zip(tools, likes, strict=True)
         ]
-        return tools[max(range(len(tools)), key=worth.__getitem__)]
+        return tools[worth.index(max(worth))]
 
     def clause(self, left: Sequence[str]) -> str:
-        """The question from the last used value before what is left on."""
+        """The part of the question that what is left stands in: from the end of the last value used before it on."""
         at = min((found for one in left if (found := self.question.find(one)) >= 0), default=0)
         used = [text for call, _ in self.made for text in self.texts_of(call)]
         ends = [self.question.find(text) + len(text) for text in used if 0 <= self.question.find(text) < at]
@@ -228,16 +240,15 @@ class Steering:
 
     def likeliest(self, among: Sequence[Tool]) -> Generator[Score, Any, Tool | None]:
         """The tool of these that the model itself would call next."""
-        wanted = {tool.name for tool in among}
-        if len(wanted) == 1:
-            return among[0]
-        if not wanted:
-            return None
+        if len(among) < 2:
+            return among[0] if among else None
+        scores = yield from self.scores()
+        return None if scores is None else max(among, key=lambda tool: scores[tool.name])
+
+    def scores(self) -> Generator[Score, Any, dict[str, float] | None]:
+        """How likely the model finds a call of each tool, by name; None where the backend cannot tell."""
         scores = yield Score()
-        if scores is None:
-            return None
-        ranked = sorted(zip(scores, self.tools.values(), strict=False), key=lambda one: -one[0])
-        return next((tool for _, tool in ranked if tool.name in wanted), None)
+        return None if scores is None else dict(zip(self.tools, scores[:-1], strict=True))
 
     def doubts(self, calls: Sequence[Call]) -> Move | None:
         """A call whose values come from nowhere is asked for once more, held to what is known."""
@@ -245,23 +256,23 @@ class Steering:
             return None
         for call in calls:
             tool = self.tools.get(call.name)
-            if tool is None or self.key(call) in self.doubted:
+            if tool is None or _key(call) in self.doubted:
                 continue
-            self.doubted.add(self.key(call))
+            self.doubted.add(_key(call))
             if ungrounded(tool, call.arguments, "\n".join(self.texts())):
                 return Move("call", narrowed(tool, self.texts()), "values from nowhere")
         return None
 
     def unanswered(self, answer: str) -> Move | None:
         """An answer that leaves out what was found is begun once more with it; None where it holds everything."""
-        if not self.policies.answer or "answer" in self.doubted:
+        if not self.policies.answer or self.reminded:
             return None
         found = self.results()
-        if not found or all(_holds(answer, seen.content) for _, seen in found):
-            return None
         if sum(len(seen.content) for _, seen in found) > LONGEST_TOLD:
             return None
-        self.doubted.add("answer")
+        if all(_holds(answer, seen.content) for _, seen in found):
+            return None
+        self.reminded = True
         if len(found) == 1:
             return Move("answer", said=f"The answer is {found[0][1].content.strip().rstrip('.')}")
         told = (f"{self.told(one)}: {seen.content.strip().rstrip('.')}" for one, seen in found)
@@ -269,33 +280,48 @@ class Steering:
 
     def results(self) -> list[tuple[Call, Observation]]:
         """The good results that no later call was made from."""
-        good = [(index, call, seen) for index, (call, seen) in enumerate(self.made) if not seen.is_error]
-        later = {
-            index: " ".join(text for one, _ in self.made[index + 1 :] for text in self.texts_of(one))
-            for index, *_ in good
-        }
-        return [
-            (call, seen)
-            for index, call, seen in good
-            if not (later[index] and mentions(later[index], seen.content.strip()))
-        ]
+        found = []
+        later = ""
+        for call, seen in reversed(self.made):
+            if not seen.is_error and not (later and mentions(later, seen.content.strip())):
+                found.append((call, seen))
+            later = " ".join([*self.texts_of(call), later]).strip()
+        return found[::-1]
 
     def left_out(self) -> list[str]:
         """What the question names that no call has used and no result holds."""
         used = " ".join(text for call, seen in self.made for text in (*self.texts_of(call), seen.content))
         named = [*names(self.question), *map(str, numbers(self.question))]
-        return [one for one in dict.fromkeys(named) if one not in self.completed and not self.covered(one, used)]
+        spoken_of = self.spoken_of()
+        return [
+            one
+            for one in dict.fromkeys(named)
+            if one not in self.completed and one.casefold() not in spoken_of and not self.covered(one, used)
+        ]
 
-    def covered(self, name: str, used: str) -> bool:
+    def spoken_of(self) -> frozenset[str]:
+        """The words of all tools, choices among them."""
+        return frozenset[str]().union(*map(words_of, self.tools.values()))
+
+    @staticmethod
+    def covered(name: str, used: str) -> bool:
+        """Whether a name stands in what was used, or a word of what was used in the name."""
         return mentions(used, name) or any(mentions(name, word) for word in used.split() if len(word) > 2)
 
-    def held(self, tool: Tool, texts: Sequence[str]) -> Tool:
-        return narrowed(tool, texts) if self.policies.ground == "always" or texts != [self.question] else tool
+    def held(self, tool: Tool) -> Tool:
+        """The tool held to the words of the question as far as the policy says so before anything was found."""
+        if self.policies.ground == "never":
+            return tool
+        if self.policies.ground == "always":
+            return narrowed(tool, [self.question])
+        return with_mentioned_choices(tool, self.question)
 
     def safe_tools(self) -> list[Tool]:
+        """The tools that change nothing."""
         return [tool for tool in self.tools.values() if tool.safe]
 
     def texts_of(self, call: Call) -> list[str]:
+        """The values of a call that were free to be anything."""
         tool = self.tools.get(call.name)
         return open_texts(tool, call.arguments) if tool is not None else []
 
@@ -304,11 +330,13 @@ class Steering:
         return [self.question, *(seen.content for _, seen in self.made)]
 
     def told(self, call: Call) -> str:
+        """A call in words, to name its result by."""
         return " ".join([call.name.replace("_", " "), *self.texts_of(call)])
 
-    @staticmethod
-    def key(call: Call) -> str:
-        return json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str)
+
+def _key(call: Call) -> str:
+    """Equal for calls of the same tool with the same arguments."""
+    return json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str)
 
 
 def _holds(answer: str, result: str) -> bool:

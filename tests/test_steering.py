@@ -41,7 +41,7 @@ class Weighing(Scripted):
         self.likes = likes
         self.none = none
 
-    def next_token_probabilities(self, messages, reply_start, continuations, *, tools=()):
+    def log_probabilities(self, messages, reply_start, continuations, *, tools=()):
         if messages[-1]["content"] == "...":
             return (0.0,) * len(continuations)
         rank = [next((-at for at, name in enumerate(self.likes) if name in one), -20.0) for one in continuations]
@@ -174,3 +174,44 @@ def test_the_async_driver_weighs_as_the_sync_one_does(mode):
     agent = Agent(model, [reading, tide])
     result = asyncio.run(agent.arun("Tide in Oban?")) if mode == "arun" else agent.run("Tide in Oban?")
     assert calls_of(result) == [("tide", {"harbor": "Oban"})]
+
+
+def test_choices_that_the_question_names_are_held_to():
+    from typing import Literal
+
+    @tool(safe=True)
+    def turn(to: Literal["port", "starboard", "stern"]) -> str:
+        """Turn the boat."""
+        return "turned"
+
+    model = Weighing([call("turn", to="port"), final("It turned.")], ["turn"])
+    Agent(model, [turn, tide]).run("Turn the boat to port.")
+    assert "port" in model.requests[0].grammar
+    assert "starboard" not in model.requests[0].grammar
+
+
+def test_a_word_of_the_tools_themselves_is_not_looked_up():
+    from typing import Literal
+
+    @tool(safe=True)
+    def depth(harbor: str, unit: Literal["Metres", "Fathoms"] = "Metres") -> str:
+        """Depth of a harbor."""
+        return "7"
+
+    model = Weighing([call("depth", harbor="Oban"), final("7")], ["depth"])
+    result = Agent(model, [depth, tide]).run("How deep is Oban in Fathoms?")
+    assert len(calls_of(result)) == 1
+
+
+def test_what_is_usual_for_some_tools_is_not_taken_for_that_of_others():
+    """With two tools offered one at a time, the second question is weighed against its own usual score."""
+
+    class Fond(Weighing):
+        def log_probabilities(self, messages, reply_start, continuations, *, tools=()):
+            fond = any("gauge_number" in one for one in continuations)
+            return (0.0 if fond else -30.0, -9.0) if messages[-1]["content"] == "..." else (0.0, -9.0)
+
+    model = Fond([call("tide", harbor="Oban"), final("3.4"), final("I do not know.")], [])
+    agent = Agent(model, [tide, gauge_number], tools_limit=1)
+    assert len(calls_of(agent.run("How high is the next high tide in Oban?"))) == 1
+    assert calls_of(agent.run("What is the number of the gauge?")) == []

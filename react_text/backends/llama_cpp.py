@@ -231,7 +231,7 @@ class LlamaCpp:
                 chosen = decode(self._engine, sampler, grammar, ends)
                 yield from self._generate(request, chosen, ends, sampled, usage)
 
-    def next_token_probabilities(
+    def log_probabilities(
         self, messages: Sequence[Message], reply_start: str, continuations: Sequence[str], **rendering: Any
     ) -> tuple[float, ...]:
         """How likely each text is to come next, once the reply has got as far as `reply_start`: a natural logarithm.

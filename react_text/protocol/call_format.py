@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from react_text.protocol.native_grammar import FORMATS
+from react_text.protocol.expressions import json_text
+from react_text.protocol.native_grammar import FORMATS, format_of
 
 
 def call_text(family: str, name: str, arguments: Mapping[str, Any]) -> str:
     """One call in the format of `family`, a key of `native_grammar.FORMATS`, marks included."""
-    form = FORMATS[family]
-    call = f"{form.opens}{form.call}{form.closes}" if form.mark else form.bare
-    filled = {"%name%": name, "%arguments%": json.dumps(dict(arguments), ensure_ascii=False), "%number%": "0"}
-    return re.sub("|".join(filled), lambda match: filled[match[0]], call)
-
-
-def call_parts(family: str, name: str) -> tuple[str, str]:
-    """What stands before and after the arguments of a call in the format of `family`."""
-    form = FORMATS[family]
-    call = f"{form.opens}{form.call}{form.closes}" if form.mark else form.bare
-    before, after = call.replace("%name%", name).replace("%number%", "0").split("%arguments%")
-    return before, after
+    before, after = format_of(family).whole(name)
+    return f"{before}{json_text(dict(arguments))}{after}"
 
 
 def call_format(rendered: str, name: str, arguments: Mapping[str, Any]) -> str | None:

@@ -56,14 +56,14 @@ def examples_of(tools: tuple[Tool, ...]) -> list[tuple[Tool, Example]]:
 
 
 def scalars(value: Any) -> Iterator[str]:
-    """Every string and number inside a JSON value, as text. Booleans and nulls carry no copied content."""
+    """Every string and number inside a JSON value, as text, in order. Booleans and nulls carry no content."""
     stack = [value]
     while stack:
         one = stack.pop()
         if isinstance(one, Mapping):
-            stack.extend(one.values())
+            stack.extend(reversed(list(one.values())))
         elif isinstance(one, list | tuple):
-            stack.extend(one)
+            stack.extend(reversed(one))
         elif isinstance(one, str) or (isinstance(one, int | float) and not isinstance(one, bool)):
             yield str(one)
 
@@ -94,7 +94,10 @@ def copies_answer(answer: str, example: Example, known: str) -> bool:
 
 
 def copied_fault(turn: Turn, examples: Mapping[str, tuple[Tool, Example]], known: str) -> Fault | None:
-    """What is wrong with a turn that repeats an example, of `examples` by the tool's name, whose values are not known."""
+    """What is wrong with a turn that repeats an example although `known` does not hold its values; None if it does not.
+
+    `examples` are by the name of their tool.
+    """
     for call in turn.calls:
         if call.name in examples and copies_example(call.arguments, *examples[call.name], known):
             sentence = (

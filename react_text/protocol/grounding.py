@@ -8,24 +8,28 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from react_text.protocol.examples import scalars
 from react_text.schema import resolve_ref
 from react_text.tools import Tool
 
 LONGEST_SPAN = 6
 """Words of a value that is taken from a text, unless it stands in quotes there."""
 MOST_VALUES = 160
+"""Values that one argument is given to choose from: the earliest of the texts."""
 _QUOTED = re.compile(r"\"([^\"\n]{1,200})\"|“([^”\n]{1,200})”|(?<!\w)'([^'\n]{1,200})'(?!\w)|`([^`\n]{1,200})`")
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-])")
-_WORD = re.compile(r"\S+")
 _EDGES = " \t\r\n.,;:!?()[]{}<>\"'“”‘’`…"
+_SENTENCE_ENDS = ".!?:"
 _PIECE = 4
+"""Letters of the pieces by which words are compared, so that "lists" is like "listing"."""
 _FEW = 4
 """Words weigh as among so many tools where there are fewer."""
 _DEEPEST = 6
+"""Levels of a schema that are held to values; what lies deeper stays open."""
 _SHAPES = {
     "date": re.compile(r"\b\d{4}-\d\d-\d\d\b"),
     "date-time": re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?"),
@@ -35,7 +39,6 @@ _SHAPES = {
     "ipv4": re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b"),
     "uuid": re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"),
 }
-_SENTENCE_END = re.compile(r"[.!?:]\s*$")
 
 
 def quoted_texts(text: str) -> list[str]:
@@ -56,7 +59,7 @@ def spans(texts: Iterable[str]) -> list[str]:
         for one in quoted_texts(text):
             found[one.strip()] = None
         for clause in re.split(r"[.!?;]\s|\n", text):
-            words = _WORD.findall(clause)
+            words = clause.split()
             for first in range(len(words)):
                 for last in range(first + 1, min(len(words), first + LONGEST_SPAN) + 1):
                     found[" ".join(words[first:last]).strip(_EDGES)] = None
@@ -67,58 +70,48 @@ def spans(texts: Iterable[str]) -> list[str]:
 def names(text: str) -> list[str]:
     """What looks like a name or a number of something: quoted, with a digit, or capitalised inside a sentence."""
     found = dict.fromkeys(one for one in quoted_texts(text) if len(one.split()) <= LONGEST_SPAN)
-    position = 0
     run: list[str] = []
-    for match in _WORD.finditer(text):
-        before, position = text[position : match.start()], match.end()
-        word = match[0].strip(_EDGES)
-        begins = (not before and match.start() == 0) or _SENTENCE_END.search(text[: match.start()]) is not None
+    begins = True
+    for written in text.split():
+        word = written.strip(_EDGES)
         digit = any(one.isdigit() for one in word)
-        named = len(word) > 1 and word[0].isupper() and not begins
-        joins = run and match[0][:1] not in "(\"'“"
-        if named and not digit and joins:
+        named = len(word) > 1 and word[0].isupper() and not begins and not digit
+        if named and run and written[0] not in "(\"'“":
             run.append(word)
         else:
             if run:
                 found[" ".join(run)] = None
-            run = [word] if named and not digit else []
+            run = [word] if named else []
             if digit:
                 found[word] = None
-        if run and match[0][-1:] in ".,;:!?)\"'”":
+        if run and written[-1] in ".,;:!?)\"'”":
             found[" ".join(run)] = None
             run = []
+        begins = written[-1] in _SENTENCE_ENDS
     if run:
         found[" ".join(run)] = None
     return [one for one in found if one]
 
 
-def scalar_texts(value: Any) -> Iterator[str]:
-    """Every string and number inside a JSON value, as text."""
-    if isinstance(value, Mapping):
-        for one in value.values():
-            yield from scalar_texts(one)
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from scalar_texts(one)
-    elif isinstance(value, str):
-        yield value
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def mentions(text: str, value: str) -> bool:
-    """Whether `text` holds a value: a number as a number, else word for word, in any case."""
+    """Whether `text` holds a value: a number as a number, else letter for letter from the start of a word, in any case.
+
+    Endings do not count: "boats" mentions "boat".
+    """
     try:
-        return float(value.replace(",", "")) in numbers(text)
+        number = float(value.replace(",", ""))
     except ValueError:
-        return re.search(rf"(?<!\w){re.escape(value.strip().casefold())}", text.casefold()) is not None
+        number = math.nan
+    if math.isfinite(number):
+        return number in numbers(text)
+    return re.search(rf"(?<!\w){re.escape(value.strip().casefold())}", text.casefold()) is not None
 
 
 def narrowed(tool: Tool, texts: Sequence[str], without: Iterable[str] = (), around: Sequence[str] = ()) -> Tool:
     """The tool with its open arguments held to what the texts hold: words for strings, numbers for numbers.
 
-    Dates and the like are taken from the texts `around` too. Arguments that choose from a list or have a pattern stay
-    as they are, and so do those for which the texts hold nothing. `without` are values that are not to be taken again.
+    Dates and the like and choices from a list are taken from the texts `around` too. Arguments with a pattern stay as
+    they are, and so do those for which the texts hold nothing. `without` are values that are not to be taken again.
     """
     banned = {one.casefold() for one in without}
     words = [one for one in spans(texts) if one.casefold() not in banned]
@@ -127,82 +120,74 @@ def narrowed(tool: Tool, texts: Sequence[str], without: Iterable[str] = (), arou
         form: list(dict.fromkeys(match[0] for text in (*texts, *around) for match in shape.finditer(text)))
         for form, shape in _SHAPES.items()
     }
+    tool = with_mentioned_choices(tool, "\n".join((*texts, *around)))
     held = _Held(tool.parameters, words, figures, shaped)
     return replace(tool, parameters=held.schema(tool.parameters, 0))
 
 
+def with_mentioned_choices(tool: Tool, text: str) -> Tool:
+    """The tool with arguments that choose from a list held to the choices that the text names, where it names any."""
+    properties = dict(tool.parameters.get("properties") or {})
+    for name, schema in properties.items():
+        schema = resolve_ref(schema, tool.parameters)
+        named = [one for one in _choices(schema) if isinstance(one, str) and one and mentions(text, one)]
+        if named:
+            properties[name] = {**schema, "enum": named}
+    return replace(tool, parameters={**tool.parameters, "properties": properties}) if properties else tool
+
+
 def ungrounded(tool: Tool, arguments: Mapping[str, Any], known: str) -> list[tuple[str, str]]:
     """Arguments, as (name, value), that the known text does not hold although they are free to be anything."""
-    properties = tool.parameters.get("properties") or {}
-    return [
-        (name, text)
-        for name, value in arguments.items()
-        if _is_open(resolve_ref(properties.get(name, {}), tool.parameters), value)
-        for text in scalar_texts(value)
-        if text and not mentions(known, text)
-    ]
+    return [(name, text) for name, text in _open_values(tool, arguments) if text and not mentions(known, text)]
 
 
 def open_texts(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
-    """The values of arguments that are free to be anything."""
-    properties = tool.parameters.get("properties") or {}
-    return [
-        text
-        for name, value in arguments.items()
-        if _is_open(resolve_ref(properties.get(name, {}), tool.parameters), value)
-        for text in scalar_texts(value)
-    ]
+    """The values of arguments that are free to be anything, as texts; empty ones are left out."""
+    return [text for _, text in _open_values(tool, arguments) if text]
 
 
 def unfillable(tool: Tool, text: str) -> int:
     """How many required arguments of a tool want a number or a date and the like, of which the text has too few."""
-    properties = tool.parameters.get("properties") or {}
-    left = len(numbers(text))
+    schemas = _argument_schemas(tool)
+    spare = len(numbers(text))
     missing = 0
     for name in tool.parameters.get("required") or ():
-        schema = resolve_ref(properties.get(name, {}), tool.parameters)
+        schema = schemas.get(name, {})
         if "enum" in schema or "default" in schema:
             continue
         if schema.get("type") in ("integer", "number"):
-            left -= 1
-            missing += left < 0
+            spare -= 1
+            missing += spare < 0
         elif (shape := _SHAPES.get(str(schema.get("format")))) is not None:
             missing += shape.search(text) is None
     return missing
 
 
+def takes(tool: Tool, kinds: Iterable[str]) -> bool:
+    """Whether a tool has an argument of one of these JSON types that does not choose from a list."""
+    wanted = frozenset(kinds)
+    return any(schema.get("type") in wanted and "enum" not in schema for schema in _argument_schemas(tool).values())
+
+
 def likeness(question: str, tools: Sequence[Tool]) -> list[float]:
     """How many of a question's words each tool's own words share, by pieces of four letters.
 
-    Pieces that few of the tools have weigh more. A tool's words are its name, its description, its choices and the
-    questions of its worked examples.
+    Pieces that few of the tools have weigh more. A tool's words are those of `words_of`.
     """
-    known = [frozenset[str]().union(*map(_pieces, _letters(_words_of(tool)))) for tool in tools]
+    known = [frozenset[str]().union(*map(_pieces, words_of(tool))) for tool in tools]
     held = Counter(piece for pieces in known for piece in pieces)
-    asked = [_pieces(word) for word in _letters(question)]
-    scores = []
-    for pieces in known:
-        shared = [(asked_for, asked_for & pieces) for asked_for in asked]
-        weights = [[math.log(1 + max(_FEW, len(tools)) / held[piece]) for piece in both] for _, both in shared]
-        scores.append(
-            sum(
-                len(both) / len(all_) * sum(weight) / len(weight)
-                for (all_, both), weight in zip(shared, weights, strict=True)
-                if both
-            )
-        )
-    return scores
+    weights = {piece: math.log(1 + max(_FEW, len(tools)) / count) for piece, count in held.items()}
+    asked = [_pieces(word) for word in _words(question)]
+    return [sum(_shared(word, pieces, weights) for word in asked) for pieces in known]
 
 
 def words_of(tool: Tool) -> frozenset[str]:
-    """The words of a tool's name, description, choices and examples, in small letters."""
-    return frozenset(_letters(_words_of(tool)))
-
-
-def _words_of(tool: Tool) -> str:
-    choices = [str(one) for schema in (tool.parameters.get("properties") or {}).values() for one in _choices(schema)]
-    words = [tool.name.replace("_", " "), tool.description, *tool.parameters.get("properties", ()), *choices]
-    return " ".join([*words, *(example.question for example in tool.examples)])
+    """The words of a tool's name, description, arguments, choices and examples, in small letters."""
+    properties = tool.parameters.get("properties") or {}
+    choices = (str(one) for schema in properties.values() for one in _choices(schema))
+    questions = (example.question for example in tool.examples)
+    texts = (tool.name.replace("_", " "), tool.description, *properties, *choices, *questions)
+    return frozenset(_words(" ".join(texts)))
 
 
 def _choices(schema: Any) -> Sequence[Any]:
@@ -210,12 +195,29 @@ def _choices(schema: Any) -> Sequence[Any]:
     return found if isinstance(found, list | tuple) else ()
 
 
-def _letters(text: str) -> list[str]:
+def _words(text: str) -> list[str]:
     return re.findall(r"[^\W\d_]{2,}", text.casefold())
 
 
 def _pieces(word: str) -> frozenset[str]:
     return frozenset(word[at : at + _PIECE] for at in range(max(1, len(word) - _PIECE + 1)))
+
+
+def _shared(word: frozenset[str], pieces: frozenset[str], weights: Mapping[str, float]) -> float:
+    """The weight of a word's pieces that are among `pieces`, as a mean over all of the word's pieces."""
+    return sum(weights[piece] for piece in word & pieces) / len(word)
+
+
+def _argument_schemas(tool: Tool) -> dict[str, Mapping[str, Any]]:
+    properties = tool.parameters.get("properties") or {}
+    return {name: resolve_ref(schema, tool.parameters) for name, schema in properties.items()}
+
+
+def _open_values(tool: Tool, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The strings and numbers, as (argument, text), in arguments that neither choose from a list nor take a default."""
+    schemas = _argument_schemas(tool)
+    opened = ((name, value) for name, value in arguments.items() if _is_open(schemas.get(name, {}), value))
+    return [(name, text) for name, value in opened for text in scalars(value)]
 
 
 def _is_open(schema: Mapping[str, Any], value: Any) -> bool:
@@ -245,7 +247,7 @@ class _Held:
                 inside = {name: self.schema(one, depth + 1) for name, one in (schema.get("properties") or {}).items()}
                 return {**schema, "properties": inside} if inside else schema
             case "array":
-                return {**schema, "items": self.schema(schema.get("items"), depth + 1)}
+                return {**schema, "items": self.schema(schema["items"], depth + 1)} if "items" in schema else schema
             case kind:
                 values = self.values(kind, schema.get("format"))
                 return {**schema, "enum": list(values)} if values else schema
@@ -256,11 +258,3 @@ class _Held:
         if kind == "integer":
             return [one for one in self.figures if isinstance(one, int)]
         return self.figures if kind == "number" else ()
-
-
-def takes(tool: Tool, kinds: Iterable[str]) -> bool:
-    """Whether a tool has an open argument of one of these JSON types."""
-    wanted = frozenset(kinds)
-    properties = tool.parameters.get("properties") or {}
-    schemas = (resolve_ref(schema, tool.parameters) for schema in properties.values())
-    return any(schema.get("type") in wanted and "enum" not in schema for schema in schemas)

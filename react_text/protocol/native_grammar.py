@@ -58,6 +58,12 @@ class NativeFormat:
         before, after = self.call.split("%arguments%")
         return before.replace("%name%", json_text(name)[1:-1] if '"%name%"' in before else name), after
 
+    def whole(self, name: str) -> tuple[str, str]:
+        """What a reply that is one call of the tool `name` has before and after its arguments, marks included."""
+        form = self if self.mark else NativeFormat("", self.bare)
+        before, after = form.around(name)
+        return form.opens + before, after + form.closes
+
 
 FORMATS: dict[str, NativeFormat] = {
     "hermes": NativeFormat("<tool_call>", f"<tool_call>\n{_OBJECT}\n</tool_call>", between="\n", bare=_OBJECT),

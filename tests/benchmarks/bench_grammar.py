@@ -369,7 +369,7 @@ def ours(model: LlamaCpp, question: Question, grammar: str | None) -> Outcome:
         max_tokens=MAX_TOKENS,
         grammar=grammar,
     )
-    model.next_token_probabilities(question.messages, DIALECT.reply_start, [])
+    model.log_probabilities(question.messages, DIALECT.reply_start, [])
     began = now()
     items = list(model.stream(request))
     seconds = now() - began

@@ -15,6 +15,7 @@ BODIES = {
     "system": "Tools: {tools}",
     "call thought": "I use {tool}.",
     "answer thought": "I know.",
+    "no tool thought": "I know without.",
     "observation": "Observation: {content}",
     "observation of one of several": "Observation of {tool}: {content}",
     "correction": "Wrong: {fault}",

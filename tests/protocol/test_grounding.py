@@ -104,3 +104,22 @@ def test_arguments_that_a_text_cannot_fill_are_counted():
 def test_the_tool_that_shares_the_rarer_words_is_the_likest():
     tide_like, ferry_like = likeness("At what hour does the ferry leave?", [tide, ferry])
     assert ferry_like > tide_like
+
+
+def test_a_name_that_reads_as_no_finite_number_is_a_word():
+    assert mentions("How far is it to Nan?", "Nan")
+    assert not mentions("How far is it to Oban?", "Infinity")
+
+
+def test_a_long_number_is_not_from_nowhere():
+    scale = Tool("scale", "", {"type": "object", "properties": {"by": {"type": "number"}}})
+    assert ungrounded(scale, {"by": 1234567.5}, "Scale it by 1,234,567.5.") == []
+
+
+def test_the_first_word_is_no_name_whatever_space_stands_before_it():
+    assert names("\n  Look at Oban") == ["Oban"]
+
+
+def test_a_list_of_anything_stays_one():
+    listed = Tool("sort", "", {"type": "object", "properties": {"items": {"type": "array"}}})
+    assert narrowed(listed, ["Sort 3 and 1"]).parameters == listed.parameters

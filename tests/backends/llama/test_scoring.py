@@ -15,7 +15,7 @@ QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
 
 
 def test_over_all_tokens_the_probabilities_add_up_to_one(smollm2: LlamaCpp) -> None:
-    smollm2.next_token_probabilities(QUESTION, "Answer:", [])
+    smollm2.log_probabilities(QUESTION, "Answer:", [])
     engine = smollm2._engine
     every = log_probabilities(engine, [[token] for token in range(engine.vocabulary.size)])
     assert sum(map(math.exp, every)) == pytest.approx(1.0, abs=1e-6)
@@ -23,14 +23,14 @@ def test_over_all_tokens_the_probabilities_add_up_to_one(smollm2: LlamaCpp) -> N
 
 def test_a_text_is_as_likely_as_its_tokens_one_after_the_other(smollm2: LlamaCpp) -> None:
     text = " Paris is the capital"
-    (whole,) = smollm2.next_token_probabilities(QUESTION, "Answer:", [text])
+    (whole,) = smollm2.log_probabilities(QUESTION, "Answer:", [text])
     total, said = 0.0, "Answer:"
     for token in smollm2._tokens(text):
         piece = smollm2.piece(token).decode()
-        total += smollm2.next_token_probabilities(QUESTION, said, [piece])[0]
+        total += smollm2.log_probabilities(QUESTION, said, [piece])[0]
         said += piece
     assert whole == pytest.approx(total, abs=1.0)
-    assert whole < smollm2.next_token_probabilities(QUESTION, "Answer:", [" Paris"])[0]
+    assert whole < smollm2.log_probabilities(QUESTION, "Answer:", [" Paris"])[0]
 
 
 def test_the_greedy_reply_begins_with_the_likelier_text(smollm2: LlamaCpp) -> None:
@@ -38,13 +38,13 @@ def test_the_greedy_reply_begins_with_the_likelier_text(smollm2: LlamaCpp) -> No
     assert isinstance(last, Reply)
     written = last.text.removeprefix("Answer:")
     other = " Oslo" if written != " Oslo" else " Rome"
-    first, second, nothing = smollm2.next_token_probabilities(QUESTION, "Answer:", [written, other, ""])
+    first, second, nothing = smollm2.log_probabilities(QUESTION, "Answer:", [written, other, ""])
     assert second < first < nothing == 0.0
 
 
 def test_reading_probabilities_leaves_the_prompt_in_the_cache(smollm2: LlamaCpp) -> None:
     smollm2.reset()
-    smollm2.next_token_probabilities(QUESTION, "Answer:", [" Paris", " The capital of France", " x" * 150])
+    smollm2.log_probabilities(QUESTION, "Answer:", [" Paris", " The capital of France", " x" * 150])
     assert list(smollm2.cached_tokens) == smollm2.prompt_tokens(QUESTION, "Answer:")
     *_, last = smollm2.stream(Request(QUESTION, reply_start="Answer:", max_tokens=1))
     assert isinstance(last, Reply)
@@ -58,19 +58,19 @@ def test_after_a_reply_its_own_tokens_are_read_on_from(smollm2: LlamaCpp) -> Non
     *_, last = smollm2.stream(Request(QUESTION, grammar="root ::= [b-df-hj-np-tv-xz]{9}", sampling=wild))
     assert isinstance(last, Reply)
     before, twice = len(smollm2.cached_tokens), smollm2.reevaluated
-    smollm2.next_token_probabilities(QUESTION, last.text, [" is"])
+    smollm2.log_probabilities(QUESTION, last.text, [" is"])
     assert smollm2.reevaluated == twice
     assert len(smollm2.cached_tokens) in (before, before + 1)
 
 
 def test_what_does_not_fit_the_context_is_told_in_numbers(smollm2: LlamaCpp) -> None:
     with pytest.raises(ContextOverflow):
-        smollm2.next_token_probabilities(QUESTION, "", [" word" * 3000])
+        smollm2.log_probabilities(QUESTION, "", [" word" * 3000])
 
 
 def test_probabilities_cannot_be_read_while_a_reply_is_being_written(smollm2: LlamaCpp) -> None:
     stream = smollm2.stream(Request(QUESTION, max_tokens=4))
     next(stream)
     with pytest.raises(BackendError, match="already generating"):
-        smollm2.next_token_probabilities(QUESTION, "", ["x"])
+        smollm2.log_probabilities(QUESTION, "", ["x"])
     stream.close()  # type: ignore[attr-defined]
