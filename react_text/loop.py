@@ -216,6 +216,7 @@ class _Run:
 
     def act(self, turn: Turn, reply: Reply) -> Generator[LoopItem, Any, str | None]:
         """Run the calls of a turn, unless they only repeat what is known."""
+        self.last_fault = None
         self.corrections = 0 if all(call.name in self.names for call in turn.calls) else self.corrections + 1
         if self.corrections > self.setup.limits.max_corrections:
             raise _Stop("stuck", f"Stopped: {self.corrections} replies in a row could not be used.")

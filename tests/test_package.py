@@ -73,7 +73,7 @@ def test_the_wheel_works_in_a_fresh_environment(tmp_path):
     """Built, installed without the checkout, asked for a prompt and a grammar: both come from files in the wheel."""
     build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path / "dist"), str(ROOT)]
     subprocess.run(build, check=True, capture_output=True)
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    (wheel,) = (tmp_path / "dist").glob(f"react_text-{react_text.__version__}-*.whl")
     venv.create(tmp_path / "env", with_pip=True)
     python = str(tmp_path / "env" / "bin" / "python")
     subprocess.run([python, "-m", "pip", "install", "--quiet", str(wheel)], check=True, capture_output=True)

@@ -146,7 +146,9 @@ def compare(out: Path, **options: Any) -> None:
     from react_text.compare.runner import run
 
     plan, entries = _plan(options)
-    command = shlex.join(["react-text", *sys.argv[1:]])
+    # a report is for others: a model file is named, not the folder it lies in
+    given = (Path(one).name if one.endswith(".gguf") else one for one in sys.argv[1:])
+    command = shlex.join(["react-text", *given])
     console = Console(stderr=True)
     wanted = set(plan.keys())
     with RunFolder(out) as folder:

@@ -18,13 +18,14 @@ from react_text.tools import Tool
 
 LONGEST_SPAN = 6
 """Words of a value that is taken from a text, unless it stands in quotes there."""
-MOST_VALUES = 160
+MOST_VALUES = 600
 """Values that one argument is given to choose from: the earliest of the texts."""
 _QUOTED = re.compile(r"\"([^\"\n]{1,200})\"|“([^”\n]{1,200})”|(?<!\w)'([^'\n]{1,200})'(?!\w)|`([^`\n]{1,200})`")
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-])")
 _EDGES = " \t\r\n.,;:!?()[]{}<>\"'“”‘’`…"
 _SENTENCE_ENDS = ".!?:"
 _PIECE = 4
+_SHORT_WORD = 3
 """Letters of the pieces by which words are compared, so that "lists" is like "listing"."""
 _FEW = 4
 """Words weigh as among so many tools where there are fewer."""
@@ -43,7 +44,8 @@ _SHAPES = {
 
 def quoted_texts(text: str) -> list[str]:
     """What stands in quotes."""
-    return [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
+    found = (next(filter(None, groups)) for groups in _QUOTED.findall(text))
+    return [one for one in found if one.strip()]
 
 
 def numbers(text: str) -> list[float | int]:
@@ -94,9 +96,9 @@ def names(text: str) -> list[str]:
 
 
 def mentions(text: str, value: str) -> bool:
-    """Whether `text` holds a value: a number as a number, else letter for letter from the start of a word, in any case.
+    """Whether `text` holds a value: a number as a number, else word for word, in any case.
 
-    Endings do not count: "boats" mentions "boat".
+    An ending of two letters does not count: "boats" mentions "boat", and "euros" does not mention "EU".
     """
     try:
         number = float(value.replace(",", ""))
@@ -104,7 +106,9 @@ def mentions(text: str, value: str) -> bool:
         number = math.nan
     if math.isfinite(number):
         return number in numbers(text)
-    return re.search(rf"(?<!\w){re.escape(value.strip().casefold())}", text.casefold()) is not None
+    wanted = value.strip().casefold()
+    ending = r"[^\W\d_]{0,2}" if len(wanted) > _SHORT_WORD else ""
+    return re.search(rf"(?<!\w){re.escape(wanted)}{ending}(?!\w)", text.casefold()) is not None
 
 
 def narrowed(tool: Tool, texts: Sequence[str], without: Iterable[str] = (), around: Sequence[str] = ()) -> Tool:
@@ -126,12 +130,18 @@ def narrowed(tool: Tool, texts: Sequence[str], without: Iterable[str] = (), arou
 
 
 def with_mentioned_choices(tool: Tool, text: str) -> Tool:
-    """The tool with arguments that choose from a list held to the choices that the text names, where it names any."""
-    properties = dict(tool.parameters.get("properties") or {})
+    """The tool with arguments that choose from a list held to the choices that the text names.
+
+    Arguments with the same list are held only where the text names one for each: of "12 miles in kilometres" the one
+    is what it is, the other what it shall be, and who names only one has left the other open.
+    """
+    properties = {
+        name: resolve_ref(schema, tool.parameters) for name, schema in (tool.parameters.get("properties") or {}).items()
+    }
+    alike = Counter(str(_choices(schema)) for schema in properties.values())
     for name, schema in properties.items():
-        schema = resolve_ref(schema, tool.parameters)
         named = [one for one in _choices(schema) if isinstance(one, str) and one and mentions(text, one)]
-        if named:
+        if named and len(named) >= alike[str(_choices(schema))]:
             properties[name] = {**schema, "enum": named}
     return replace(tool, parameters={**tool.parameters, "properties": properties}) if properties else tool
 

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from react_text.protocol.examples import copies_answer, copies_example, example_of, examples_of, scalars
@@ -34,6 +34,7 @@ def tool_of(schema) -> Tool:
     return Tool("use_it", "Use a value.", parameters)
 
 
+@settings(deadline=None)
 @given(SCHEMAS)
 def test_an_example_made_from_a_schema_is_valid_against_it(schema):
     example = example_of(tool_of(schema))
@@ -41,6 +42,7 @@ def test_an_example_made_from_a_schema_is_valid_against_it(schema):
     assert first_problem(example.arguments, tool_of(schema).parameters) is None
 
 
+@settings(deadline=None)
 @given(st.lists(LEAVES, min_size=1, max_size=3))
 def test_the_question_of_a_made_example_holds_the_values_of_its_call(leaves):
     properties = {f"value_{number}": leaf for number, leaf in enumerate(leaves)}

@@ -14,6 +14,7 @@ from react_text.protocol.grounding import (
     spans,
     unfillable,
     ungrounded,
+    with_mentioned_choices,
 )
 from react_text.schema import first_problem
 from react_text.tools import Tool
@@ -71,6 +72,8 @@ def test_a_value_is_mentioned_as_a_word_in_any_case_and_a_number_as_a_number():
     assert mentions("The tide in Oban is 3.40 m", "3.4")
     assert not mentions("The tide is 13.4 m", "3.4")
     assert not mentions("unread", "read")
+    assert mentions("three boats", "boat")
+    assert not mentions("250 euros", "EUR")
 
 
 def test_a_narrowed_tool_takes_words_and_numbers_of_the_texts_only():
@@ -123,3 +126,22 @@ def test_the_first_word_is_no_name_whatever_space_stands_before_it():
 def test_a_list_of_anything_stays_one():
     listed = Tool("sort", "", {"type": "object", "properties": {"items": {"type": "array"}}})
     assert narrowed(listed, ["Sort 3 and 1"]).parameters == listed.parameters
+
+
+CONVERT = Tool(
+    "convert",
+    "Convert",
+    {
+        "type": "object",
+        "properties": {"unit": {"enum": ["miles", "yards", "feet"]}, "to": {"enum": ["miles", "yards", "feet"]}},
+    },
+)
+
+
+def test_choices_are_held_to_what_the_text_names_for_each_argument():
+    held = with_mentioned_choices(CONVERT, "How many yards are 3 miles?").parameters["properties"]
+    assert held["unit"]["enum"] == held["to"]["enum"] == ["miles", "yards"]
+
+
+def test_one_named_choice_does_not_settle_two_arguments():
+    assert with_mentioned_choices(CONVERT, "Convert 3 miles.").parameters == CONVERT.parameters
