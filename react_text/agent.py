@@ -367,6 +367,8 @@ class _Writing:
         single = item.request.grammar is not None
         plain = item.answer_only or not agent.toolbox
         unlabelled: Section | None = "final" if plain else "thought" if item.request.tools else None
+        if unlabelled == "thought" and single and item.request.reply_start:
+            unlabelled = "call"  # begun in the model's own format, up to the arguments
         self.watch = Watch(tuple(agent.toolbox), item.request.reply_start, single=single, unlabelled=unlabelled)
         self.request = replace(item.request, until=self.enough)
         self.written = ""

@@ -32,6 +32,8 @@ _log = logging.getLogger("react_text")
 
 EXAMPLES_SHARE = 0.4
 """The share of the context that the opening may take before worked examples are left out."""
+ANSWER_BEGUN_PARAMETERS = 1_000_000_000
+"""The largest model for which the answer is begun after a good result; a larger one may call again of itself."""
 STEERED_PARAMETERS = 4_000_000_000
 """The largest model that is steered by default. What was measured are models of 0.1, 0.5 and 1.5 billion."""
 
@@ -79,7 +81,9 @@ def policies_for(backend: Backend) -> Policies | None:
     if not hasattr(backend, "log_probabilities"):
         return None
     parameters = getattr(backend, "parameter_count", 0)
-    return Policies() if parameters <= STEERED_PARAMETERS else None
+    if parameters > STEERED_PARAMETERS:
+        return None
+    return Policies(begin_answer=parameters <= ANSWER_BEGUN_PARAMETERS)
 
 
 def tool_support(backend: Backend, mode: Wanted) -> Support:

@@ -51,7 +51,8 @@ class Policies:
     (in natural logarithms, set on the built-in development tasks) above calling none. `ground`: arguments hold words
     of the question or of results, "always" by the grammar or "again" when they did not. `insist`: an error is no
     answer. `resume`: a tool that failed for want of what another one found is called again. `complete`: what the
-    question names and no call has used is looked up too. `answer`: an answer holds what was found.
+    question names and no call has used is looked up too. `answer`: an answer holds what was found. `begin_answer`: after
+    a good result the answer is begun.
     """
 
     choose: bool = True
@@ -61,6 +62,7 @@ class Policies:
     resume: bool = True
     complete: bool = True
     answer: bool = True
+    begin_answer: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class Steering:
                 return Move("call", narrowed(tool, left, around=self.texts()), f"for {', '.join(left)}")
             if call.name in self.tools and self.tools[call.name].safe:
                 return Move()
-        return Move("answer") if self.policies.answer else Move()
+        return Move("answer") if self.policies.begin_answer else Move()
 
     def first_move(self, *, needed: bool = False) -> Moving:
         """The likeliest tool or no tool, by how much more likely than after a question that asks for nothing.

@@ -72,8 +72,11 @@ class Trace:
                 self._line(f"  = {text}", style)
             case Corrected(_, fault, rung):
                 self._line(f"  ! {fault.code}: {fault.message} (correction {rung})", "yellow")
-            case Steered(_, _, detail):
-                self._line(f"  ! {detail}", "yellow")
+            case Steered(_, reason, detail):
+                if reason == "second_look":
+                    self._line(f"  ! asked again: {detail}", "yellow")
+                elif reason != "move":
+                    self._line(f"  ! {detail}", "yellow")
             case ModeChanged(_, before, after, reason):
                 self._line(f"  ! mode {before} -> {after}: {reason}", "yellow")
             case Finished(result):
@@ -115,8 +118,11 @@ class Trace:
         turn = event.turn
         if turn.thought and self._open is None and not self._streamed_answer:
             self._line(turn.thought, "dim")
+        # in process, structured calls come in the model's own format: that is no news
+        usual = event.mode == "structured" and event.message is None
         for edit in turn.edits:
-            self._line(f"  ~ {_edit_text(edit)}", "magenta")
+            if not (usual and edit.name == "native_format"):
+                self._line(f"  ~ {_edit_text(edit)}", "magenta")
         for call in turn.calls:
             self._line(f"  > {_call_text(call)}", "bold")
 

@@ -157,7 +157,7 @@ def test_parse_reads_json_lines_in_bulk_and_reports_bad_ones_in_place(tools_file
     assert records[1]["id"] == 7
     assert records[1]["calls"][0]["arguments"] == {"harbor": "Oban"}
     assert all("error" in record for record in records[3:])
-    assert "1 action, 2 error, 1 final, 1 none" in outcome.stderr
+    assert outcome.stderr == "1 action, 2 error, 1 final, 1 none\n"
     assert outcome.exit_code == 0
 
 
@@ -197,6 +197,16 @@ def test_an_endpoint_that_is_not_there_says_how_to_start_one():
     assert outcome.exit_code == 1
     assert "refused" in outcome.stdout
     assert outcome.stdout.splitlines()[-1].endswith("backend_error")
+
+
+def test_an_ollama_that_is_not_there_says_how_to_start_it_on_any_port():
+    outcome = react_text("run", "Hi?", "--model", "m", "--base-url", "http://127.0.0.1:9", "--api", "ollama")
+    assert "start it with: ollama serve" in outcome.stdout
+
+
+def test_a_pattern_that_fits_no_tool_is_answered_with_the_tools(tools_file):
+    options = ["--model", "smollm2", "--tools", tools_file(TIDES), "--allow", "zzz*"]
+    assert "--tools and --mcp" in one_sentence(react_text("run", "Hi?", *options))
 
 
 @pytest.mark.model

@@ -94,12 +94,13 @@ class ChatTemplate:
 
         Where the template refuses or drops messages as they stand, the nearest shape it takes is used: turns of the
         same role joined, the system text put in front of the first user turn, tool results as user turns, calls as
-        JSON text. Contents are never altered, only escaped where the template puts them into a JSON string. Raises
-        ToolsRefused when the template leaves the tools out, BackendError when no shape works.
+        JSON text, an empty user turn before an assistant that speaks first. Contents are never altered, only escaped where the template puts them into a JSON string. Raises
+        ToolsRefused when it leaves the tools out of every shape, BackendError when no shape works.
         """
         turns = _turns(messages)
         offered, shown = _behind_sentinels(list(tools))
         refusal = ""
+        left_out = False
         for adaptations in SHAPES:
             shaped = turns
             for adapt in adaptations:
@@ -111,12 +112,15 @@ class ChatTemplate:
                 continue
             parts = [part for turn in shaped for part in (*turn.contents, *turn.hidden)]
             dropped = [part for part in parts if part.text and part.sentinel not in text]
-            if not dropped:
-                # contents are still sentinels here, so that a name in a question does not count
-                if not all(str(tool["function"]["name"]) in text for tool in offered):
-                    raise ToolsRefused(NO_TOOLS, reason="tools", hint=TEXT_INSTEAD)
+            if dropped:
+                refusal = refusal or "it leaves out the content of a message"
+            # contents are still sentinels here, so that a name in a question does not count
+            elif all(str(tool["function"]["name"]) in text for tool in offered):
                 return _split(text, [*parts, *shown])
-            refusal = refusal or "it leaves out the content of a message"
+            else:
+                left_out = True
+        if left_out:
+            raise ToolsRefused(NO_TOOLS, reason="tools", hint=TEXT_INSTEAD)
         raise BackendError(
             f"The model's chat template cannot render this conversation: {refusal}.",
             hint="Pass chat_template= with a working template.",
@@ -175,10 +179,12 @@ def _turns(messages: Sequence[Message]) -> list[Turn]:
         calls: list[dict[str, Any]] = []
         hidden: list[_Part] = []
         for call in message.get("tool_calls") or ():
-            function = call["function"]
-            (name, arguments), parts = _behind_sentinels(
-                [function["name"], _arguments(function["arguments"])], all_of_it=True
-            )
+            try:
+                function = call["function"]
+                asked = [function["name"], _arguments(function["arguments"])]
+            except (KeyError, TypeError):
+                raise BackendError("A message has a call without a function's name and arguments.") from None
+            (name, arguments), parts = _behind_sentinels(asked, all_of_it=True)
             number = f"call{len(known):05d}"
             known[str(call.get("id"))] = {"tool_call_id": number, "name": name}
             calls.append({"id": number, "type": "function", "function": {"name": name, "arguments": arguments}})
@@ -276,6 +282,14 @@ def _system_in_user(turns: list[Turn]) -> list[Turn]:
     return [Turn("user", system), *rest] if system else rest
 
 
+def _user_first(turns: list[Turn]) -> list[Turn]:
+    """An empty user turn before an assistant that speaks first."""
+    first = next((index for index, turn in enumerate(turns) if turn.role != "system"), None)
+    if first is None or turns[first].role != "assistant":
+        return turns
+    return [*turns[:first], Turn("user", ()), *turns[first:]]
+
+
 def _tool_as_user(turns: list[Turn]) -> list[Turn]:
     return [Turn("user", turn.contents) if turn.role == "tool" else turn for turn in turns]
 
@@ -322,6 +336,8 @@ SHAPES: tuple[tuple[Adaptation, ...], ...] = (
     (_arguments_as_text, _system_in_user, _joined),
     (_calls_as_text, _tool_as_user, _joined),
     (_calls_as_text, _system_in_user, _tool_as_user, _joined),
+    (_calls_as_text, _user_first, _tool_as_user, _joined),
+    (_calls_as_text, _user_first, _system_in_user, _tool_as_user, _joined),
 )
 """The shapes a conversation is offered to a template in, from the least changed on. The order keeps a growing
 conversation's earlier turns as they were: a shape that fails once fails for every longer conversation too."""

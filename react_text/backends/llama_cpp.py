@@ -161,7 +161,10 @@ class LlamaCpp:
         no tools, or writes calls in a format that is not known.
         """
         if not self._format:
-            self._format = (self._written_format() if self.tool_support() == "yes" else None,)
+            self._format = (None,)
+            # a template may show tools and yet refuse a conversation in which they were called
+            with contextlib.suppress(BackendError):
+                self._format = (self._written_format() if self.tool_support() == "yes" else None,)
         return self._format[0]
 
     def _written_format(self) -> str | None:

@@ -88,6 +88,7 @@ class Ollama:
             "key": "Give the right api_key, or set OLLAMA_API_KEY.",
             "model": f"Get it with: ollama pull {model}",
             "address": f"Is there an Ollama server at {self.address.root}?",
+            "unreachable": "Ollama is expected there; start it with: ollama serve",
         }
         self._endpoint = Endpoint(
             self.address,

@@ -94,7 +94,7 @@ def load_toolbox(tools_path: Path | None, options: dict[str, Any], *, required: 
     logging.getLogger("mcp").addHandler(logging.NullHandler())  # else the SDK's tracebacks are printed
     opened = open_servers(servers, headers=headers)
     tools += tools_of(opened, taken=[tool.name for tool in tools])
-    wanted = chosen_names([tool.name for tool in tools], allow or None, deny, "what is offered")
+    wanted = chosen_names([tool.name for tool in tools], allow or None, deny, "--tools and --mcp")
     return Toolbox([tool for tool in tools if tool.name in wanted], sources=opened)
 
 

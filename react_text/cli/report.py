@@ -35,7 +35,8 @@ def report(
     from react_text.compare.report_data import read_runs
 
     size = sum(path.stat().st_size for run in runs for path in [run / "records.jsonl"] if path.is_file())
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("reading", total=size)
         measured = read_runs(runs, outputs=outputs, apart=apart, tick=lambda count: progress.advance(task, count))
     folder = out or (runs[0] if len(runs) == 1 else None)

@@ -73,11 +73,11 @@ def lines_of(counts: LogCounts) -> list[str]:
     if not counts.lines:
         return ["no outputs"]
     lines = [
-        f"{counts.lines} outputs" + (f", {counts.unusable} lines without one" if counts.unusable else ""),
+        _number(counts.lines, "output") + (f", {_number(counts.unusable, 'line')} without one" if counts.unusable else ""),
         _line("strict format", counts.strict, counts.lines),
         _line("read after repair", counts.repaired, counts.lines),
         _line("not read", counts.failed, counts.lines),
-        f"{counts.calls} calls, {counts.strict_calls} of them in the strict format",
+        f"{_number(counts.calls, 'call')}, {counts.strict_calls} of them in the strict format",
     ]
     for title, found, meanings in (("repairs", counts.repairs, REPAIRS), ("faults", counts.faults, FAULTS)):
         if found:
@@ -89,6 +89,10 @@ def lines_of(counts: LogCounts) -> list[str]:
 def _rate(k: int, n: int) -> dict[str, Any]:
     low, high = wilson(k, n)
     return {"k": k, "n": n, "low": round(low, 4), "high": round(high, 4)}
+
+
+def _number(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def _line(title: str, k: int, n: int) -> str:

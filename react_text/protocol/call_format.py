@@ -19,12 +19,19 @@ def call_text(family: str, name: str, arguments: Mapping[str, Any]) -> str:
 def call_format(rendered: str, name: str, arguments: Mapping[str, Any]) -> str | None:
     """The family of `native_grammar.FORMATS` in which `rendered` holds the call of `name`, None where none fits.
 
-    White space does not count. Formats with marks of their own are tried before those that are bare JSON.
+    White space does not count. Formats with marks of their own are tried before those that are bare JSON, and among
+    these a call that ends as the format does before one that only begins so: some templates write an id at its end.
     """
     text = _squeezed(rendered)
-    for family in sorted(FORMATS, key=lambda one: not FORMATS[one].mark):
-        if _squeezed(call_text(family, name, arguments)) in text:
-            return family
+    marked = [family for family, form in FORMATS.items() if form.mark]
+    bare = [family for family in FORMATS if family not in marked]
+    written = json_text(dict(arguments))
+    for families in (marked, bare):
+        for whole in (True, False):
+            for family in families:
+                before, after = format_of(family).whole(name)
+                if _squeezed(before + written + (after if whole else "")) in text:
+                    return family
     return None
 
 

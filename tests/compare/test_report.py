@@ -407,6 +407,7 @@ def test_the_command_writes_both_reports_beside_the_records(run):
     outcome = report(run)
     assert outcome.exit_code == 0, outcome.output
     assert outcome.stdout.split() == [str(run / "report.html"), str(run / "report.md")]
+    assert outcome.stderr == ""
     assert (run / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 

@@ -128,6 +128,8 @@ class Failures:
         address = self._address
         if not address.is_loopback and address.port not in EXPECTED_AT_PORT:
             return "Check the address and the network."
+        if "unreachable" in self._hints:
+            return self._hints["unreachable"]
         server, command = EXPECTED_AT_PORT.get(
             address.port or 80,
             ("An OpenAI-compatible server", f"llama-server -m MODEL.gguf --port {address.port or 80}"),
