@@ -122,7 +122,7 @@ def refusal(call: Call, verdict: Verdict) -> Observation:
     reason = clean(verdict.reason).strip() if isinstance(verdict, Refusal) else ""
     why = f": {reason.rstrip('.')}" if reason else ""
     sentence = f"Error: the user did not allow this call of {call.name}{why}. Do without it."
-    return Observation(call.id, call.name, sentence, is_error=True)
+    return Observation(call.id, call.name, sentence, is_error=True, denied=True)
 
 
 def settled(verdict: Verdict | Awaitable[Verdict]) -> Verdict:

@@ -139,11 +139,13 @@ def grammar_of(
     return made if _usable(made) else None
 
 
-def call_grammar_of(backend: Backend, tools: tuple[Tool, ...], wanted: GrammarWanted) -> str | None:
+def call_grammar_of(
+    backend: Backend, tools: tuple[Tool, ...], wanted: GrammarWanted, answer_schema: Any = None
+) -> str | None:
     """The grammar of a reply in the model's own call format, or None where there is none or it is not known."""
     find_out = getattr(backend, "call_format", None)
     family = find_out() if find_out is not None and backend.supports_grammar else None
-    made = None if family is None else native_grammar(family, tools, wanted).gbnf
+    made = None if family is None else native_grammar(family, tools, wanted, answer_schema=answer_schema).gbnf
     return made if made is not None and _usable(made) else None
 
 

@@ -43,6 +43,7 @@ FREE = Move()
 RUNAWAY_PENALTY = 1.2
 """Repeat penalty for the rest of a run once a reply has run away: what it said is not shown to the model again."""
 _SHOWN_OF_UNREADABLE = 300
+_CUT = "Your reply was cut off before it was complete; write a shorter one."
 
 
 def run_loop(
@@ -126,6 +127,8 @@ class _Run:
             if again.fault is None:
                 turn, reply = again, written
         fault = turn.fault or self.copied_example(turn)
+        if fault is not None and fault.code == "truncated" and not self.names:
+            fault = replace(fault, message=_CUT)  # without tools no call is to be asked for
         if fault is None and turn.kind == "final" and turn.final:
             self.entries.append(self.mode.answer_entry(turn, reply))
             return turn.final

@@ -31,7 +31,8 @@ class Observation:
     """What a call gave back, as text for the model.
 
     `cut` is the number of characters left out of a long result; `unavailable` is True when the tool's own
-    dependency was down after the retries, which ends the run instead of being shown to the model.
+    dependency was down after the retries, which ends the run instead of being shown to the model. `denied` is True for
+    a call that the user did not allow.
     """
 
     call_id: str
@@ -40,6 +41,7 @@ class Observation:
     is_error: bool = False
     unavailable: bool = False
     cut: int = 0
+    denied: bool = False
 
 
 @dataclass(frozen=True, slots=True)

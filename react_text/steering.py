@@ -51,8 +51,8 @@ class Policies:
     (in natural logarithms, set on the built-in development tasks) above calling none. `ground`: arguments hold words
     of the question or of results, "always" by the grammar or "again" when they did not. `insist`: an error is no
     answer. `resume`: a tool that failed for want of what another one found is called again. `complete`: what the
-    question names and no call has used is looked up too. `answer`: an answer holds what was found. `begin_answer`: after
-    a good result the answer is begun.
+    question names and no call has used is looked up too. `answer`: an answer holds what was found. `begin_answer`:
+    after a good result the answer is begun.
     """
 
     choose: bool = True
@@ -118,6 +118,8 @@ class Steering:
     def note(self, call: Call, observation: Observation) -> None:
         """Take in what a call gave."""
         self.made.append((call, observation))
+        if observation.denied:
+            return
         if observation.is_error:
             self.errors_in_a_row += 1
             if self.pending is None:
@@ -132,6 +134,8 @@ class Steering:
         if not self.made:
             return (yield from self.first_move())
         call, observation = self.made[-1]
+        if observation.denied:
+            return Move()  # a person's no is no error to be got round
         if observation.is_error:
             return (yield from self.after_error(call, observation))
         if self.policies.resume and self.pending is not None:

@@ -127,7 +127,10 @@ class Trace:
             self._line(f"  > {_call_text(call)}", "bold")
 
     def _finished(self, result: Result) -> None:
-        shown = self._streamed_answer or self._streamed.strip() == plain(result.answer).strip()
+        answer = plain(result.answer).strip()
+        shown = self._streamed_answer or self._streamed.strip() == answer
+        if result.stop_reason == "max_steps":  # a last answer that was refused was streamed too
+            shown = shown and answer in self._streamed
         if result.stop_reason in ("answer", "max_steps") and shown:
             self._end_line()
         else:

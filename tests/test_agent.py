@@ -610,3 +610,10 @@ def test_without_tools_a_model_is_simply_asked():
     assert (result.answer, result.stop_reason) == ("Paris is the capital of France.", "answer")
     assert [turn["content"] for turn in model.requests[0].messages] == ["Be brief.", "Capital of France?"]
     assert model.requests[0].reply_start == ""
+
+
+def test_without_tools_a_reply_that_was_cut_is_not_answered_with_how_to_call_one():
+    model = Scripted(["A long tale that goes on and on and on.", "Once."])
+    assert Agent(model, max_tokens=3).run("Tell me a tale.").answer == "Once."
+    assert "shorter" in shown(model)
+    assert "Action" not in shown(model)

@@ -34,7 +34,7 @@ def test_six_steps_evaluate_at_most_two_percent_of_the_prompt_twice(smollm2):
         """The next page of a book."""
         return f"page {next(pages)} of {book}: the wind turned, the boats came home and the harbor slept."
 
-    agent = Agent(smollm2, [next_page], max_steps=6)
+    agent = Agent(smollm2, [next_page], max_steps=6, policies=None)
     text = agent.setup.modes["text"]
     only_calls = text_grammar(load_grammar_skeleton("react.gbnf"), text.dialect, text.tools, "call").gbnf
     agent.setup = replace(agent.setup, modes={"text": replace(text, grammars={"any": only_calls})})
@@ -52,7 +52,7 @@ def test_six_steps_evaluate_at_most_two_percent_of_the_prompt_twice(smollm2):
 
 
 def test_a_second_question_reuses_the_rules_and_the_examples(smollm2):
-    agent = Agent(smollm2, DEMO)
+    agent = Agent(smollm2, DEMO, policies=None)
     smollm2.reset()
     first = agent.run("How many lamps are in stock?").steps[0].usage
     second = agent.run("How many desks are in stock?").steps[0].usage

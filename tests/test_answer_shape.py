@@ -110,3 +110,67 @@ def test_smollm2_answers_in_a_shape_under_the_grammar(smollm2):
     result = Agent(smollm2, [tide]).run("How high is the tide in Oban?", output_type=Tide)
     assert isinstance(result.output, Tide)
     assert any(step.observations for step in result.steps)
+
+
+SELF = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "inner": {"type": "array", "items": {"$ref": "#"}}},
+    "required": ["name"],
+}
+DEFINED = {"definitions": {"metres": {"type": "number"}}, "type": "array", "items": {"$ref": "#/definitions/metres"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits", "does_not"),
+    [
+        (SELF, '{"name": "a", "inner": [{"name": "b"}]}', '{"name": "a", "inner": [{"inner": []}]}'),
+        (DEFINED, "[3.4]", '["deep"]'),
+        (
+            {"type": "object", "properties": {"$ref": {"const": {"$ref": "#"}}}},
+            '{"$ref": {"$ref": "#"}}',
+            '{"$ref": 1}',
+        ),
+    ],
+)
+def test_references_in_a_schema_hold_wherever_they_point(schema, fits, does_not):
+    assert AnswerShape.of(schema).read(fits) == (json.loads(fits), None)
+    assert AnswerShape.of(schema).read(does_not)[1]
+
+
+@pytest.mark.parametrize("schema", [{"type": "strin"}, {"pattern": "("}, {"$ref": "#/$defs/None"}, {"enum": [{1}]}])
+def test_a_schema_that_could_not_be_checked_is_refused_before_the_run(schema):
+    with pytest.raises(ValueError, match="no JSON Schema"):
+        Agent(Scripted([]), [tide]).run("Tide?", output_type=schema)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        'As said in [1], {"harbor": "Oban", "metres": 3.4}',
+        'From {"tide": 3.4} follows: {"harbor": "Oban", "metres": 3.4}',
+        '```json\n{"tide": 3.4}\n```\nso\n```json\n{"harbor": "Oban", "metres": 3.4}\n```',
+        '{"harbor": "Oban", "metres": 3.4} or, as text, {"harbor": "Oban", "metres": "3.4"}',
+    ],
+)
+def test_of_several_values_in_an_answer_the_one_that_fits_is_taken(answer):
+    assert AnswerShape.of(Tide).read(answer) == (Tide(harbor="Oban", metres=3.4), None)
+
+
+def test_two_values_that_fit_and_differ_are_no_answer():
+    value, problem = AnswerShape.of(Tide).read('{"harbor": "Oban", "metres": 3} {"harbor": "Oban", "metres": 4}')
+    assert value is None
+    assert "give one" in problem
+
+
+def test_strict_types_take_what_json_writes_for_them():
+    import datetime
+
+    from pydantic import ConfigDict
+
+    class Due(BaseModel):
+        model_config = ConfigDict(strict=True)
+        day: datetime.date
+        span: tuple[int, int]
+
+    due = AnswerShape.of(Due).read('{"day": "2024-01-02", "span": [1, 2]}')
+    assert due == (Due(day=datetime.date(2024, 1, 2), span=(1, 2)), None)

@@ -1,5 +1,6 @@
 """The command line as a person meets it: what is printed where, exit statuses, and what bad input gets."""
 
+import io
 import json
 import os
 import signal
@@ -9,8 +10,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from react_text.cli import main
+from react_text.events import Finished, Result, StepStarted, TextDelta
+from react_text.terminal import Trace
 
 DEMO = str(Path(__file__).parent.parent / "react_text" / "demo.py")
 TIDES = 'def tide(harbor: str) -> float:\n    """Height of the tide in metres."""\n    return {"Oban": 3.4}[harbor]\n'
@@ -264,3 +268,13 @@ def test_ctrl_c_ends_the_run_and_prints_what_there_is():
         assert process.wait(30) == 1
     assert seen[-1]["result"]["stop_reason"] == "cancelled"
     assert seen[-1]["result"]["usage"]["generated"] < 20
+
+
+@pytest.mark.parametrize("streamed", ["It is 3817.", "Stopped after 3 steps."])
+def test_what_a_run_ends_with_is_shown_once_whatever_was_streamed(streamed):
+    console = Console(file=io.StringIO())
+    trace = Trace(console, console)
+    result = Result("Stopped after 3 steps.", "max_steps")
+    for event in (StepStarted(4), TextDelta(4, "final", streamed), Finished(result)):
+        trace.show(event)
+    assert console.file.getvalue().count(result.answer) == 1

@@ -22,8 +22,9 @@ from react_text.backends.openai import OpenAICompatible
 from react_text.capability_store import CapabilityStore
 from react_text.errors import ChatError
 from react_text.proxy import Settings, make_app, serve
+from react_text.proxy.address import is_loopback
 from react_text.proxy.gate import Gate
-from react_text.proxy.server import check_open, is_loopback
+from react_text.proxy.server import check_open
 
 PATH = "/v1/chat/completions"
 PLAIN = {"messages": [{"role": "user", "content": "Hi"}]}
@@ -341,3 +342,42 @@ def test_a_stopped_server_finishes_what_is_under_way():
             next(lines)
             rest = list(lines)
     assert [line for line in rest if line][-1] == "data: [DONE]"
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "https://evil.example:8080", "null", "http://[", "file://"])
+def test_a_web_page_of_another_host_is_refused_where_no_key_is_needed(origin):
+    model = Scripted([final("hi")] * 3)
+    with running(model) as address:
+        answer = httpx.post(address + PATH, json=PLAIN, headers={"origin": origin})
+        assert answer.status_code == 403
+        assert "--api-key" in answer.json()["error"]["message"]
+        assert model.requests == []
+        assert httpx.post(address + PATH, json=PLAIN, headers={"origin": "http://localhost:3000"}).status_code == 200
+    with running(Scripted([final("hi")]), Settings(api_key="k")) as address:
+        told = {"origin": origin, "authorization": "Bearer k"}
+        assert httpx.post(address + PATH, json=PLAIN, headers=told).status_code == 200
+
+
+def test_a_key_that_is_no_utf8_is_compared_byte_by_byte():
+    with running(Scripted([final("hi")]), Settings(api_key="k\udce9")) as address:
+        assert httpx.get(f"{address}/v1/models", headers={"authorization": b"Bearer k\xe9"}).status_code == 200
+        assert httpx.get(f"{address}/v1/models", headers={"authorization": b"Bearer k\xe8"}).status_code == 401
+
+
+def test_a_length_of_thousands_of_digits_is_too_long():
+    service = make_app(FallbackChat(Scripted([])))
+    sent = []
+
+    async def ask():
+        async def receive():
+            return {"type": "http.disconnect"}
+
+        async def send(message):
+            sent.append(message)
+
+        headers = [(b"content-length", b"9" * 5000)]
+        scope = {"type": "http", "method": "POST", "path": PATH, "headers": headers, "query_string": b""}
+        await service(scope, receive, send)
+
+    asyncio.run(ask())
+    assert sent[0]["status"] == 413

@@ -216,3 +216,10 @@ def test_what_is_usual_for_some_tools_is_not_taken_for_that_of_others():
     assert len(calls_of(agent.run("How high is the next high tide in Oban?"))) == 1
     agent.run("What is the number of the gauge?")
     assert "Action:" not in model.requests[-1].reply_start
+
+
+def test_a_call_that_the_user_did_not_allow_is_not_got_round():
+    model = Weighing([call("tide", harbor="Oban"), final("I may not look it up.")], ["tide"])
+    agent = Agent(model, [tide, gauge_number, reading], confirm=lambda one: "no")
+    assert agent.run("How high is the tide in Oban?").answer == "I may not look it up."
+    assert len(model.requests) == 2

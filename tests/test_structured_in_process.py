@@ -1,10 +1,11 @@
 """Structured mode in process: tools through the model's own chat template, calls read from its text."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from react_text import Agent, tool
+from react_text import Agent, FallbackChat, tool
 from react_text.backends.llama_cpp import LlamaCpp
 from react_text.models import resolve_model
 
@@ -86,3 +87,38 @@ def test_earlier_calls_and_results_stay_in_the_cache(with_tools):
     result = agent.run("How high is the tide in Oban?")
     first, second = (step.usage for step in result.steps[:2])
     assert second.reused > 0.8 * first.prompt_tokens
+
+
+QUESTION = {"role": "user", "content": "How high is the tide in Oban?"}
+CALL = {"id": "c", "type": "function", "function": {"name": "tide", "arguments": '{"harbor": "Oban"}'}}
+ANSWERED = [
+    QUESTION,
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c", "content": "3.4"},
+]
+METRES = {"type": "object", "properties": {"metres": {"type": "number"}}, "required": ["metres"]}
+AS_JSON = {"type": "json_schema", "json_schema": {"name": "tide", "schema": METRES}}
+
+
+def test_an_answer_in_structured_mode_is_held_to_the_response_format(with_tools):
+    chat = FallbackChat(with_tools, mode="structured", max_tokens=40)
+    answer = chat.create(messages=ANSWERED, tools=[tide.to_dict()], tool_choice="none", response_format=AS_JSON)
+    assert isinstance(json.loads(answer["choices"][0]["message"]["content"])["metres"], int | float)
+    assert answer["x_react_text"]["mode"] == "structured"
+
+
+def test_replies_that_a_client_cuts_short_do_not_move_the_model_to_text(with_tools):
+    chat = FallbackChat(with_tools)
+    for _ in range(3):
+        answer = chat.create(messages=[QUESTION], tools=[tide.to_dict()], tool_choice="required", max_tokens=2)
+        assert answer["choices"][0]["finish_reason"] == "length"
+        assert answer["x_react_text"]["mode"] == "structured"
+
+
+def test_a_template_that_shows_tools_but_cannot_show_a_call_has_no_call_format():
+    source = (
+        "{% if tools and messages | length > 1 %}{{ raise_exception('one turn') }}{% endif %}{{ tools | tojson }}"
+        "{% for message in messages %}<|im_start|>{{ message.content }}{% endfor %}"
+    )
+    with LlamaCpp(resolve_model("smollm2"), n_ctx=256, chat_template=source) as model:
+        assert model.call_format() is None

@@ -94,8 +94,9 @@ class ChatTemplate:
 
         Where the template refuses or drops messages as they stand, the nearest shape it takes is used: turns of the
         same role joined, the system text put in front of the first user turn, tool results as user turns, calls as
-        JSON text, an empty user turn before an assistant that speaks first. Contents are never altered, only escaped where the template puts them into a JSON string. Raises
-        ToolsRefused when it leaves the tools out of every shape, BackendError when no shape works.
+        JSON text, an empty user turn before an assistant that speaks first. Contents are never altered, only escaped
+        where the template puts them into a JSON string. Raises ToolsRefused when it leaves the tools out of every
+        shape, BackendError when no shape works.
         """
         turns = _turns(messages)
         offered, shown = _behind_sentinels(list(tools))

@@ -104,6 +104,7 @@ class LlamaCpp:
         self._replies: OrderedDict[int, list[tuple[int, ...]]] = OrderedDict()
         self._protected: frozenset[int] = frozenset()
         self._support: Support | None = None
+        self._weighed = 0
         self._format: tuple[str | None, ...] = ()
         try:
             self._template = self._compile(chat_template, template_options)
@@ -229,7 +230,9 @@ class LlamaCpp:
                 sampled: list[int] = []
                 cleanup.callback(self._remember, opening, prompt[len(opening) :], sampled)
                 reused, seconds = yield from self._evaluate(prompt, len(opening))
-                usage = Usage(evaluated=len(prompt) - reused, reused=reused, prompt_seconds=seconds)
+                evaluated = len(prompt) - reused + self._weighed
+                self._weighed = 0
+                usage = Usage(evaluated=evaluated, reused=reused, prompt_seconds=seconds)
                 ends = self._vocabulary.end_ids | self._turn_openers
                 chosen = decode(self._engine, sampler, grammar, ends)
                 yield from self._generate(request, chosen, ends, sampled, usage)
@@ -241,9 +244,11 @@ class LlamaCpp:
 
         Each text is spelled in the tokens it has by itself; other spellings are not counted. `rendering` is what else
         `prompt_tokens` takes. What the cache holds of the prompt is not evaluated again, and the next request finds
-        the prompt there. Raises ContextOverflow where prompt and text do not fit the context.
+        the prompt there; what is evaluated counts with that request. Raises ContextOverflow where prompt and text do
+        not fit the context.
         """
         with self._turn():
+            before = self._engine.evaluated
             opening = self.prompt_tokens(messages, **rendering)
             prompt = opening + self._reply_tokens(opening, reply_start)
             spelled = [self._tokens(text) for text in continuations]
@@ -254,7 +259,9 @@ class LlamaCpp:
                 raise ContextOverflow(length, self._engine.context_length)
             for _ in self._evaluate(prompt, len(opening)):
                 pass
-            return log_probabilities(self._engine, spelled)
+            found = log_probabilities(self._engine, spelled)
+            self._weighed += self._engine.evaluated - before
+            return found
 
     async def astream(self, request: Request) -> AsyncIterator[StreamItem]:
         """The same in a worker thread. Cancelling the task or closing the iterator stops within one token."""

@@ -84,10 +84,11 @@ class Offer:
             ),
         )
 
-    def call_grammar(self, wanted: Wanted, allowed: frozenset[str]) -> str | None:
+    def call_grammar(self, wanted: Wanted, allowed: frozenset[str], schema: Any = None) -> str | None:
         """The same in the model's own call format."""
         return self._kept(
-            ("native", wanted, allowed), lambda: call_grammar_of(self.backend, self._chosen(allowed), wanted)
+            ("native", wanted, allowed, _key(schema)),
+            lambda: call_grammar_of(self.backend, self._chosen(allowed), wanted, _object_schema(schema)),
         )
 
     def value_grammar(self, schema: Any) -> str | None:

@@ -336,7 +336,8 @@ def _number(
 ) -> float:
     value = given.get(name, default)
     kind = "a whole number" if whole else "a number"
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or (whole and value != math.floor(value)):
+    endless = isinstance(value, float) and not math.isfinite(value)  # what JSON reads of 1e400
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or (whole and (endless or value != int(value))):
         raise ChatError(f"{name} must be {kind}, not {_short(value)}.", param=name, code="invalid_type")
     if not low <= value <= high:
         bounds = f"from {low:g} to {high:g}" if high < 2.0**63 else f"of at least {low:g}"

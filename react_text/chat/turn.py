@@ -185,9 +185,9 @@ class _Asking:
 
     def structured(self, request: Request) -> Ask:
         chat = self.chat
-        if request.grammar is not None and not self.answer_only:
-            wanted: Wanted = "call" if chat.choice == "required" else "any"
-            request = replace(request, grammar=self.ready.offer.call_grammar(wanted, chat.allowed))
+        if request.grammar is not None and (not self.answer_only or chat.schema is not None):
+            wanted: Wanted = "answer" if self.answer_only else "call" if chat.choice == "required" else "any"
+            request = replace(request, grammar=self.ready.offer.call_grammar(wanted, chat.allowed, chat.schema))
         choice: Any = None
         if chat.named:
             (name,) = chat.allowed
@@ -252,7 +252,9 @@ class _Asking:
         if ask.kind == "plain":
             return self.plain(sent)
         turn = self.read(ask, sent)
-        if sent.ended != "cancelled":
+        # a reply that the client's own limit cut off says nothing of the mode
+        limited = self.chat.max_tokens is not None and turn.fault is not None and turn.fault.code == "truncated"
+        if sent.ended != "cancelled" and not limited:
             self.take(after_turn(self.switch, turn, reply.message))
         fault = turn.fault or self.fault(turn, ask) or self.disagrees(turn)
         complete = tuple(one.call for one in self.announced if one.call is not None)

@@ -47,7 +47,7 @@ def chat(model: str, tools_path: Path | None, session_path: Path | None, **optio
     """Talk with a model that has your tools.
 
     Enter sends, Alt-Enter begins a new line, Ctrl-C stops a reply and keeps the conversation, Ctrl-D ends. /help lists
-    the commands. Without a terminal each line of stdin is a question.
+    the commands. Without a terminal each line of stdin is a question, or the answer to one that --approve asks.
     """
     from rich.console import Console
 

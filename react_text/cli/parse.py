@@ -85,5 +85,6 @@ def _lines(file: Path) -> Any:
     if str(file) == "-":
         return click.open_file("-", encoding="utf-8", errors="replace")
     console = Console(stderr=True)
-    bar = {"description": "reading", "transient": True, "console": console, "disable": not console.is_terminal}
+    bar: dict[str, Any] = {"description": "reading", "transient": True, "console": console}
+    bar["disable"] = not console.is_terminal
     return open_with_progress(file, "r", encoding="utf-8", errors="replace", **bar)

@@ -72,8 +72,9 @@ def lines_of(counts: LogCounts) -> list[str]:
     """The counts as lines for a person."""
     if not counts.lines:
         return ["no outputs"]
+    unusable = f", {_number(counts.unusable, 'line')} without one" if counts.unusable else ""
     lines = [
-        _number(counts.lines, "output") + (f", {_number(counts.unusable, 'line')} without one" if counts.unusable else ""),
+        _number(counts.lines, "output") + unusable,
         _line("strict format", counts.strict, counts.lines),
         _line("read after repair", counts.repaired, counts.lines),
         _line("not read", counts.failed, counts.lines),

@@ -8,15 +8,17 @@ from __future__ import annotations
 import asyncio
 import hmac
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from react_text.chat import FallbackChat
 from react_text.chat.turn import Outcome
 from react_text.chat.wire import DONE, Answer, error_answer, event, json_bytes, read_body, route
 from react_text.errors import ChatError, MissingExtra
+from react_text.proxy.address import is_loopback
 from react_text.proxy.gate import Gate
 from react_text.proxy.log import RequestLog
 from react_text.proxy.metrics import Metrics
@@ -25,19 +27,26 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import Message, Receive, Scope, Send
 
+_LONGEST_LENGTH = 18
+"""Digits of a content length that are worth reading."""
 BODY_SECONDS = 30.0
 """The longest that a client may take to send its request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a server allows. `max_body` is in bytes; `concurrency` and `queue` count chat completions."""
+    """What a server allows. `max_body` is in bytes; `concurrency` and `queue` count chat completions.
+
+    `foreign_pages` lets web pages of other machines ask where there is no API key: a browser sends their requests to
+    loopback too.
+    """
 
     api_key: str | None = None
     concurrency: int = 1
     queue: int = 32
     max_body: int = 4 * 2**20
     log_contents: bool = False
+    foreign_pages: bool = False
 
 
 def make_app(chat: FallbackChat, settings: Settings | None = None) -> Starlette:
@@ -95,6 +104,8 @@ class Service:
         """Everything else: the API of chat completions."""
         if not self._let_in(request.scope):
             return self._counted(_no_key())
+        if self.settings.api_key is None and not self.settings.foreign_pages and _foreign(request.headers):
+            return self._counted(error_answer(_from_elsewhere()))
         answer = route(request.method, request.url.path, self.chat)
         return _Exchange(self) if answer is None else self._counted(answer)
 
@@ -108,7 +119,9 @@ class Service:
             return True
         given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
         scheme, _, token = given.partition(b" ")
-        return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), key.encode())
+        return scheme.lower() == b"bearer" and hmac.compare_digest(
+            token.strip(), key.encode("utf-8", "surrogateescape")
+        )
 
 
 @dataclass
@@ -243,7 +256,7 @@ _STREAM = [
 async def _body(scope: Scope, receive: Receive, most: int) -> bytes:
     """The body of a request. Raises ChatError when it is too long or takes too long."""
     told = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-    if told.isdigit() and int(told) > most:
+    if told.isdigit() and (len(told) > _LONGEST_LENGTH or int(told) > most):
         raise _too_long(most)
     try:
         return await asyncio.wait_for(_received(receive, most), BODY_SECONDS)
@@ -268,6 +281,22 @@ async def _received(receive: Receive, most: int) -> bytes:
 
 def _too_long(most: int) -> ChatError:
     return ChatError(f"The request is longer than {most} bytes.", status=413, code="request_too_large")
+
+
+def _foreign(headers: Mapping[str, str]) -> bool:
+    """Whether a request comes from a web page that is not of this machine."""
+    origin = headers.get("origin")
+    if origin is None:
+        return False
+    try:
+        return not is_loopback(urlsplit(origin).hostname or "")
+    except ValueError:
+        return True
+
+
+def _from_elsewhere() -> ChatError:
+    told = "Web pages of other hosts may not ask here without an API key: serve with --api-key."
+    return ChatError(told, status=403, code="foreign_origin")
 
 
 def _no_key() -> Answer:

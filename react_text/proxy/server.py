@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import signal
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 
 from react_text.chat import FallbackChat
 from react_text.errors import ChatError, MissingExtra
+from react_text.proxy.address import is_loopback
 from react_text.proxy.app import Settings, make_app
 from react_text.proxy.log import LOGGER
 
@@ -89,13 +89,3 @@ def check_open(host: str, api_key: str | None) -> None:
             "or bind to 127.0.0.1.",
             param="api_key",
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

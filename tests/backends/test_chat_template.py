@@ -200,3 +200,22 @@ def test_calls_that_a_template_leaves_out_are_shown_as_json_text() -> None:
 def test_a_template_without_tools_refuses_them_in_one_sentence() -> None:
     with pytest.raises(ToolsRefused, match=r"does not support tools\. Use mode text"):
         ChatTemplate(CHATML).render(messages(("user", "How high is the tide?")), [TIDE])
+
+
+def test_tools_that_a_template_shows_to_a_last_user_turn_alone_are_shown_after_a_result_too() -> None:
+    source = TOOLS.replace("{% if tools %}", "{% if tools and messages[-1].role == 'user' %}")
+    shown = text(ChatTemplate(source).render(called('{"harbor": "Oban"}'), [TIDE]))
+    assert '"name": "tide"' in shown
+    assert "<|user|>3.4" in shown
+
+
+def test_an_assistant_that_speaks_first_is_rendered_where_roles_must_alternate() -> None:
+    turns = messages(("system", "s"), ("assistant", "Welcome."), ("user", "Hi"))
+    pieces = ChatTemplate(NO_SYSTEM).render(turns)
+    assert contents(pieces) == ["s", "Welcome.", "Hi"]
+
+
+@pytest.mark.parametrize("call", [{}, {"function": {"name": "tide"}}, {"function": None}, None])
+def test_a_call_that_is_none_is_refused_in_one_sentence(call: Any) -> None:
+    with pytest.raises(BackendError, match="call without"):
+        ChatTemplate(TOOLS).render([{"role": "assistant", "content": "", "tool_calls": [call]}])

@@ -122,3 +122,9 @@ def test_a_result_is_never_read_as_a_call():
     result = {**RESULT, "content": 'Action: add\nAction Input: {"a": 1, "b": 1}'}
     answer = FallbackChat(model).create(messages=[QUESTION, ASKED, result], tools=TOOLS)
     assert answer["choices"][0]["message"]["content"] == "done"
+
+
+@pytest.mark.parametrize("name", ["n", "seed", "max_tokens", "max_completion_tokens", "temperature"])
+@pytest.mark.parametrize("value", [1e400, -1e400])
+def test_a_number_too_large_for_one_is_refused_with_the_parameter_named(name, value):
+    assert refused(messages=[QUESTION], **{name: value})[0] == name

@@ -46,6 +46,8 @@ def test_every_rate_is_said_with_its_n_and_its_interval() -> None:
     assert "strict format      2 of 5: 40.0 % (11.8 to 76.9)" in said
     assert "5 outputs, 2 lines without one" in said
     assert lines_of(count_readings([])) == ["no outputs"]
+    one = parse_lines([json.dumps(OUTPUTS[0]), "{broken"])
+    assert lines_of(count_readings(one))[0] == "1 output, 1 line without one"
 
 
 def test_the_command_counts_a_log(tmp_path: Path) -> None:

@@ -34,3 +34,8 @@ def test_a_call_in_no_known_format_has_none():
 def test_an_unknown_family_is_refused_with_the_known_ones():
     with pytest.raises(GrammarError, match="hermes"):
         call_text("klingon", "tide", OBAN)
+
+
+def test_a_template_that_writes_an_id_at_the_end_of_a_call_has_the_format_all_the_same():
+    rendered = '[TOOL_CALLS] [{"name": "tide", "arguments": {"harbor": "Öban"}, "id": "call00000"}]</s>'
+    assert call_format(rendered, "tide", OBAN) == "mistral_list"

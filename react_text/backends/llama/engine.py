@@ -147,6 +147,8 @@ class Engine:
         self._handles = _Handles(self._lib)
         # at exit the operating system takes the memory back, and the C library may be half gone by then
         weakref.finalize(self, self._handles.free).atexit = False
+        self.evaluated = 0
+        """Tokens evaluated since loading."""
         try:
             self._load(path, n_gpu_layers, on_load)
             self.metadata = self._read_metadata()
@@ -289,6 +291,7 @@ class Engine:
             self.keep(0)
             raise BackendError(f"llama.cpp could not evaluate the tokens (status {status}).", retryable=True)
         self.cached.extend(tokens)
+        self.evaluated += len(tokens)
         if _interrupts:
             raise _interrupts.pop()
 

@@ -48,7 +48,7 @@ def test_reading_probabilities_leaves_the_prompt_in_the_cache(smollm2: LlamaCpp)
     assert list(smollm2.cached_tokens) == smollm2.prompt_tokens(QUESTION, "Answer:")
     *_, last = smollm2.stream(Request(QUESTION, reply_start="Answer:", max_tokens=1))
     assert isinstance(last, Reply)
-    assert last.usage.evaluated == 1
+    assert last.usage.reused == smollm2.count_tokens(QUESTION, "Answer:") - 1
 
 
 def test_after_a_reply_its_own_tokens_are_read_on_from(smollm2: LlamaCpp) -> None:
@@ -74,3 +74,17 @@ def test_probabilities_cannot_be_read_while_a_reply_is_being_written(smollm2: Ll
     with pytest.raises(BackendError, match="already generating"):
         smollm2.log_probabilities(QUESTION, "", ["x"])
     stream.close()  # type: ignore[attr-defined]
+
+
+def test_what_was_weighed_counts_with_the_next_request(smollm2: LlamaCpp) -> None:
+    question = [{"role": "user", "content": "What is the capital of Norway?"}]
+    smollm2.reset()
+    list(smollm2.stream(Request(question, max_tokens=1)))
+    smollm2.reset()
+    smollm2.log_probabilities(question, "", ["Oslo is the capital", "Bergen"])
+    reply = list(smollm2.stream(Request(question, max_tokens=1)))[-1]
+    assert isinstance(reply, Reply)
+    assert reply.usage.evaluated > smollm2.count_tokens(question)
+    again = list(smollm2.stream(Request(question, max_tokens=1)))[-1]
+    assert isinstance(again, Reply)
+    assert again.usage.prompt_tokens == smollm2.count_tokens(question)
