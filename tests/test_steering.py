@@ -147,7 +147,7 @@ def test_a_good_call_is_not_run_again():
         runs.append(what)
         return "12"
 
-    policies = Policies(choose=False, complete=False, answer=False, ground="never")
+    policies = Policies(choose=False, complete=False, answer=False, begin_answer=False, ground="never")
     model = Weighing([call("count", what="boats")] * 2 + [final("12 boats")], ["count"])
     assert Agent(model, [count], policies=policies).run("How many boats?").answer == "12 boats"
     assert runs == ["boats"]
