@@ -22,7 +22,7 @@ from react_text.protocol.expressions import (
 )
 
 MAX_DIGITS = 19
-MAX_FRACTION = 17
+MAX_FRACTION = 21
 _LARGEST = 10**MAX_DIGITS
 _NONZERO = Letters("[1-9]")
 _SMALL = sequence(

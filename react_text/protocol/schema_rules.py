@@ -288,7 +288,8 @@ class Rules:
         if not pairs:
             return None
         self._loosen(where, "additionalProperties")
-        return self.rule(f"{where} other", choice(pairs))
+        member = choice(pairs)
+        return None if member == NOTHING else self.rule(f"{where} other", member)
 
     def _loosen(self, where: str, keyword: str) -> None:
         self.unsaid[where, keyword] = None

@@ -95,7 +95,7 @@ def whole_numbers(draw: st.DrawFn) -> Case:
 
 @st.composite
 def decimals(draw: st.DrawFn) -> Case:
-    edge = st.one_of(st.none(), st.integers(-2000, 2000), st.floats(-50, 50).map(lambda one: round(one, 3)))
+    edge = st.one_of(st.none(), st.integers(-2000, 2000), st.floats(-50, 50).map(lambda one: round(one, 3) + 0.0))
     low, high = draw(edge), draw(edge)
     if low is not None and high is not None:
         low, high = sorted((low, high))
