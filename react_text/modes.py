@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from react_text.backends.base import Reply, Request, Sampling
+from react_text.backends.gbnf import check_grammar
 from react_text.catalog import FAULTS
+from react_text.errors import GrammarError
 from react_text.messages import Call, Fault, Message, Turn
 from react_text.parsing import parse, parse_message
 from react_text.protocol.dialect import Dialect
-from react_text.protocol.grammar import arguments_grammar, value_grammar
+from react_text.protocol.grammar import Grammar, arguments_grammar, value_grammar
 from react_text.protocol.native_grammar import format_of
 from react_text.protocol.render import Entry, answer_message, call_message, step_text, to_text
 from react_text.steering import Move
@@ -61,11 +63,11 @@ class TextMode:
     def begun(self, request: Request, move: Move, *, looked_up: bool) -> Request:
         """The request with its reply begun as the move says; `looked_up` is whether any tool has been used."""
         if move.kind == "call" and move.tool is not None:
-            held = arguments_grammar(move.tool, " ").gbnf if request.grammar else None
+            held = _usable(arguments_grammar(move.tool, " ")) if request.grammar else None
             return replace(request, reply_start=self._call_start(move.tool), grammar=held)
         if move.kind == "answer":
             start = self.dialect.final_start if looked_up or move.shape is not None else self._no_tool_start
-            held = value_grammar(move.shape, " ").gbnf if move.shape is not None and move.held else None
+            held = _usable(value_grammar(move.shape, " ")) if move.shape is not None and move.held else None
             return replace(request, reply_start=start + (f" {move.said}" if move.said else ""), grammar=held)
         return request
 
@@ -135,13 +137,13 @@ class StructuredMode:
     def begun(self, request: Request, move: Move, *, looked_up: bool) -> Request:
         """The request with its reply begun as the move says; an endpoint's replies cannot be begun."""
         if move.shape is not None:
-            held = value_grammar(move.shape).gbnf if move.held else None
+            held = _usable(value_grammar(move.shape)) if move.held else None
             return replace(request, tools=(), tool_choice=None, parallel_tool_calls=None, grammar=held)
         if self.call_format is None:
             return request
         if move.kind == "call" and move.tool is not None:
             before, after = format_of(self.call_format).whole(move.tool.name)
-            held = arguments_grammar(move.tool, " ", after).gbnf if request.grammar else None
+            held = _usable(arguments_grammar(move.tool, " ", after)) if request.grammar else None
             return replace(request, reply_start=before.rstrip(), grammar=held)
         if move.kind == "answer":
             answer = self.grammars.get("answer") if request.grammar and not move.said else None
@@ -194,6 +196,15 @@ def _sent(entry: Entry) -> Message:
     if entry.message["role"] == "tool" and entry.written is not None:
         return {**entry.message, "content": entry.written}
     return entry.message
+
+
+def _usable(grammar: Grammar) -> str | None:
+    """The grammar where an engine can take it; without one a reply is only read and checked."""
+    try:
+        check_grammar(grammar.gbnf)
+    except GrammarError:
+        return None
+    return grammar.gbnf
 
 
 def _with_calls_as_text(message: Message) -> Message:
