@@ -7,7 +7,7 @@ nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from react_text.backends.base import Backend
@@ -62,18 +62,17 @@ def _structured(backend: Backend, tools: tuple[Tool, ...], instructions: str) ->
     if find_out is None or tool_support(backend, "auto") != "yes" or not tools:
         return StructuredMode(tools, structured_opening(tools, instructions), pairs_by_position(backend))
     offered = [tool.to_dict() for tool in tools]
-    entries = structured_opening(tools, instructions, None)
-    for count in range(len(examples_of(tools)), -1, -1):
-        entries = structured_opening(tools, instructions, count)
-        if _leaves_room(backend, backend.count_tokens([entry.message for entry in entries], tools=offered)):
-            break
-    grammars: dict[str, str] = {}
-    family = find_out()
-    if family is not None:
-        wanted: tuple[GrammarWanted, ...] = ("any", "answer")
-        made = {one: native_grammar(family, tools, one).gbnf for one in wanted}
-        grammars = {one: gbnf for one, gbnf in made.items() if _usable(gbnf)}
-    return StructuredMode(tools, entries, pairs_by_position(backend), grammars, family)
+    entries = _longest(
+        backend,
+        tools,
+        lambda count: structured_opening(tools, instructions, count),
+        lambda made: backend.count_tokens([entry.message for entry in made], tools=offered),
+    )
+    wanted: tuple[GrammarWanted, ...] = ("any", "answer")
+    grammars: dict[str, str] = {
+        one: made for one in wanted if (made := call_grammar_of(backend, tools, one)) is not None
+    }
+    return StructuredMode(tools, entries, pairs_by_position(backend), grammars, find_out())
 
 
 def policies_for(backend: Backend) -> Policies | None:
@@ -109,17 +108,29 @@ def learn_text(backend: Backend, reason: str) -> None:
 
 def fitted_opening(backend: Backend, dialect: Dialect, tools: tuple[Tool, ...], instructions: str) -> list[Entry]:
     """The longest opening that leaves room for the conversation."""
+    return _longest(
+        backend,
+        tools,
+        lambda count: opening(dialect, tools, instructions, count),
+        lambda made: backend.count_tokens(to_text(made, dialect)),
+    )
+
+
+def _longest(
+    backend: Backend,
+    tools: tuple[Tool, ...],
+    make: Callable[[int], list[Entry]],
+    length: Callable[[list[Entry]], int | None],
+) -> list[Entry]:
+    """Of the openings with all worked examples and fewer, the first that takes no more than EXAMPLES_SHARE."""
+    context = backend.context_length
     entries: list[Entry] = []
     for count in range(len(examples_of(tools)), -1, -1):
-        entries = opening(dialect, tools, instructions, count)
-        if _leaves_room(backend, backend.count_tokens(to_text(entries, dialect))):
+        entries = make(count)
+        tokens = None if context is None else length(entries)
+        if tokens is None or context is None or tokens <= EXAMPLES_SHARE * context:
             break
     return entries
-
-
-def _leaves_room(backend: Backend, tokens: int | None) -> bool:
-    context = backend.context_length
-    return tokens is None or context is None or tokens <= EXAMPLES_SHARE * context
 
 
 def grammar_of(

@@ -160,9 +160,8 @@ class _Run:
     def weigh(self, score: Score) -> Weigh:
         """The ways to go on, for the driver to have weighed."""
         entries = self.entries if score.question is None else [Entry(user_message(score.question))]
-        request = self.request(answer_only=False)
         start, ways = self.mode.ways()
-        return Weigh(self.mode.messages(entries), start, ways, request.tools)
+        return Weigh(self.mode.messages(entries), start, ways, self.mode.tool_dicts)
 
     def ask(self, move: Move = FREE, *, answer_only: bool = False) -> Generator[LoopItem, Any, tuple[Turn, Reply]]:
         """Generate one reply and read it; a refusal of the mode is met by asking again in the other one."""

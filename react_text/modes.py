@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from react_text.backends.base import Reply, Request, Sampling
 from react_text.backends.gbnf import check_grammar
@@ -40,6 +40,11 @@ class TextMode:
     opening: Sequence[Entry]
     grammars: Mapping[str, str] = field(default_factory=dict)
     name: ModeName = "text"
+
+    @property
+    def tool_dicts(self) -> tuple[dict[str, Any], ...]:
+        """The tools beside the messages of a request: none, as the rules in the opening hold them."""
+        return ()
 
     def messages(self, history: Sequence[Entry]) -> list[Message]:
         """What the model is sent for this history."""
@@ -115,6 +120,11 @@ class StructuredMode:
     call_format: str | None = None
     name: ModeName = "structured"
 
+    @property
+    def tool_dicts(self) -> tuple[dict[str, Any], ...]:
+        """The tools beside the messages of a request."""
+        return tuple(tool.to_dict() for tool in self.tools)
+
     def messages(self, history: Sequence[Entry]) -> list[Message]:
         """What the model is sent for this history."""
         sent = [_sent(entry) for entry in (*self.opening, *history)]
@@ -128,7 +138,7 @@ class StructuredMode:
             messages=self.messages(history),
             max_tokens=max_tokens,
             sampling=sampling,
-            tools=tuple(tool.to_dict() for tool in self.tools),
+            tools=self.tool_dicts,
             tool_choice="none" if answer_only else None,
             parallel_tool_calls=False if self.one_call_a_turn else None,
             grammar=self.grammars.get("answer" if answer_only else "any") if grammar else None,

@@ -186,7 +186,7 @@ class Arm:
                 max_tokens=settings.max_tokens,
                 sampling=Sampling(temperature=settings.temperature, seed=self.seed),
                 confirm=(lambda call: "stop") if task.first_call_only else None,
-                **_as_given(settings.agent),
+                **_as_given(settings.agent, self._mode),
             )
         except (TypeError, ValueError, AttributeError) as error:
             if isinstance(error, ReactTextError) or not settings.agent:
@@ -223,10 +223,14 @@ class Arm:
         }
 
 
-def _as_given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of the agent from JSON values."""
-    policies = options.get("policies")
-    return {**options, "policies": Policies(**policies)} if isinstance(policies, Mapping) else dict(options)
+def _as_given(options: Mapping[str, Any], mode: Wanted) -> dict[str, Any]:
+    """Arguments of the agent from JSON values.
+
+    Only the arm that is what a user gets is steered, unless it is said so: the others measure what a model writes when
+    it is left alone.
+    """
+    policies = options.get("policies", "auto" if mode == "auto" else None)
+    return {**options, "policies": Policies(**policies) if isinstance(policies, Mapping) else policies}
 
 
 def agent_options() -> set[str]:

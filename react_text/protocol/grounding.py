@@ -25,8 +25,9 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.
 _EDGES = " \t\r\n.,;:!?()[]{}<>\"'“”‘’`…"
 _SENTENCE_ENDS = ".!?:"
 _PIECE = 4
-_SHORT_WORD = 3
 """Letters of the pieces by which words are compared, so that "lists" is like "listing"."""
+_SHORT_WORD = 3
+"""Letters of a word that is not mentioned with an ending: "EUR" is not "euros"."""
 _FEW = 4
 """Words weigh as among so many tools where there are fewer."""
 _DEEPEST = 6

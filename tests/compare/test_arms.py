@@ -75,6 +75,24 @@ def test_a_step_says_where_the_loop_intervened() -> None:
     assert [step["steered"] for step in record["steps"]] == [[], ["repeated_call"], []]
 
 
+class _Weighing(Scripted):
+    """Finds the tool that is right here the likeliest, and every way alike after a question for nothing."""
+
+    def log_probabilities(
+        self, messages: Any, reply_start: str, continuations: Any, *, tools: Any = ()
+    ) -> tuple[float, ...]:
+        if messages[-1]["content"] == "...":
+            return (0.0,) * len(continuations)
+        return tuple(0.0 if "stock" in one else -20.0 for one in continuations)
+
+
+@pytest.mark.parametrize(("arm", "steered"), [("text", []), ("auto", ["move"])])
+def test_only_what_a_user_gets_is_steered(arm: str, steered: list[str]) -> None:
+    call = 'Thought: I need stock for this.\nAction: stock\nAction Input: {"sku": "KT-481"}'
+    record = recorded(STOCK, _Weighing([call, "Thought: I know.\nFinal Answer: 7"]), arm)
+    assert record["steps"][0]["steered"] == steered
+
+
 @pytest.mark.parametrize("arm", ["text", "structured"])
 def test_calls_that_are_only_looked_at_are_not_run_and_nothing_more_is_asked(arm: str) -> None:
     model = Scripted([_sent("book_table", '{"people": 4}') if arm == "structured" else CALL, "never asked"])
