@@ -42,6 +42,8 @@ from react_text.switch import Switch, after_error, after_turn
 FREE = Move()
 RUNAWAY_PENALTY = 1.2
 """Repeat penalty for the rest of a run once a reply has run away: what it said is not shown to the model again."""
+MOST_LOOKS = 2
+"""How often one reply may be begun again before it counts."""
 _SHOWN_OF_UNREADABLE = 300
 _CUT = "Your reply was cut off before it was complete; write a shorter one."
 
@@ -120,12 +122,15 @@ class _Run:
             yield from self.stop_at_the_limit()
         self.check_budgets()
         turn, reply = yield from self.ask((yield from self.next_move()))
-        if (move := self.second_look(turn)) is not None:
+        for _ in range(MOST_LOOKS):
+            if (move := self.second_look(turn)) is None:
+                break
             yield Steered(len(self.steps), "second_look", move.why)
             self.check_budgets()
             again, written = yield from self.ask(move)
-            if again.fault is None:
-                turn, reply = again, written
+            if again.fault is not None:
+                break
+            turn, reply = again, written
         fault = turn.fault or self.copied_example(turn)
         if fault is not None and fault.code == "truncated" and not self.names:
             fault = replace(fault, message=_CUT)  # without tools no call is to be asked for

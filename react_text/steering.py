@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from react_text.messages import Call, Fault, Observation
+from react_text.protocol.examples import scalars
 from react_text.protocol.grounding import (
     likeness,
     mentions,
@@ -20,6 +21,8 @@ from react_text.protocol.grounding import (
     narrowed,
     numbers,
     open_texts,
+    put_right,
+    repeated,
     spans,
     takes,
     unfillable,
@@ -27,6 +30,8 @@ from react_text.protocol.grounding import (
     with_mentioned_choices,
     words_of,
 )
+from react_text.protocol.options import with_settled_options
+from react_text.protocol.parts import unanswered_parts
 from react_text.tools import Tool
 
 NEUTRAL_QUESTION = "..."
@@ -39,6 +44,14 @@ CLAUSE_WEIGHT = 1.5
 """What likeness to the part of the question counts that is still unanswered."""
 SAME_TOOL = 2.5
 """For the tool that was called last: questions ask for the same of several things."""
+TELLING_WORDS = 2
+"""New words in an error that make it worth trying one of them."""
+DOUBT = 2.5
+"""How much less likely than an answer another call may be for a part of the question that seems to be unanswered."""
+NONE = ""
+"""Stands for no tool among the names of tools."""
+_STEM = 5
+"""Letters by which a word is known again in another form."""
 LONGEST_TOLD = 300
 """Characters of results that an answer is begun with."""
 
@@ -48,15 +61,17 @@ class Policies:
     """The switches of steering, each explained where it acts.
 
     `choose`: the first move is chosen by calibrated probabilities, and no tool where the best is less than `margin`
-    (in natural logarithms, set on the built-in development tasks) above calling none. `ground`: arguments hold words
-    of the question or of results, "always" by the grammar or "again" when they did not. `insist`: an error is no
-    answer. `resume`: a tool that failed for want of what another one found is called again. `complete`: what the
-    question names and no call has used is looked up too. `answer`: an answer holds what was found. `begin_answer`:
-    after a good result the answer is begun.
+    (in natural logarithms, set on the built-in development tasks) above calling none. `options`: an optional argument
+    that the question asks for is given, and a number that it does not hold is not. `ground`: arguments hold words of
+    the question or of results, "always" by the grammar or "again" when they did not. `insist`: an error is no answer.
+    `resume`: a tool that failed for want of what another one found is called again. `complete`: what the question
+    names and no call has used is looked up too. `answer`: an answer holds what was found. `begin_answer`: after a good
+    result the answer is begun.
     """
 
     choose: bool = True
     margin: float = 4.0
+    options: bool = True
     ground: Literal["always", "again", "never"] = "again"
     insist: bool = True
     resume: bool = True
@@ -141,11 +156,13 @@ class Steering:
         if self.policies.resume and self.pending is not None:
             held = self.pending if self.policies.ground == "never" else narrowed(self.pending, [observation.content])
             return Move("call", held, "with what was found")
-        if self.policies.complete and (left := self.left_out()):
+        if self.policies.complete:
+            named = self.left_out()
+            left = named or self.unasked()
             self.completed.update(left)
-            if (tool := (yield from self.tool_for(left, call))) is not None:
+            if left and (tool := (yield from self.tool_for(left, call, sure=bool(named)))) is not None:
                 return Move("call", narrowed(tool, left, around=self.texts()), f"for {', '.join(left)}")
-            if call.name in self.tools and self.tools[call.name].safe:
+            if named and call.name in self.tools and self.tools[call.name].safe:
                 return Move()
         return Move("answer") if self.policies.begin_answer else Move()
 
@@ -200,10 +217,27 @@ class Steering:
         if tool is not None and (new := self.named_by(observation.content, failed)):
             return Move("call", narrowed(tool, new, failed), "with what the error says")
         others = [one for one in self.safe_tools() if one.name != call.name]
+        said = self.message_of(call, observation.content, failed)
+        if tool is not None and len(self.new_words(said)) >= TELLING_WORDS:
+            others.append(tool)
         other = (yield from self.likeliest(others)) or (tool if self.errors_in_a_row == 1 else None)
         if other is None:
             return Move()
+        if tool in others and other is tool:
+            return Move("call", narrowed(tool, [said], failed), "with words of the error")
         return Move("call", self.held(other), "an error is no answer")
+
+    def message_of(self, call: Call, error: str, failed: Sequence[str]) -> str:
+        """What an error says besides its beginning and the values that failed."""
+        said = re.sub(rf"^Error: (?:{re.escape(call.name)} failed: )?(?:\w+: )?", "", error)
+        for text in failed:
+            said = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", ". ", said, flags=re.IGNORECASE)
+        return said
+
+    def new_words(self, text: str) -> list[str]:
+        """The longer words of a text that neither the question nor any tool has."""
+        known = self.spoken_of() | set(re.findall(r"\w+", self.question.casefold()))
+        return [word for word in re.findall(r"[^\W\d_]{4,}", text.casefold()) if word not in known]
 
     def named_by(self, error: str, failed: Sequence[str]) -> list[str]:
         """What an error names besides what was tried: names, or else words of the question that no tool speaks of."""
@@ -214,21 +248,28 @@ class Steering:
             return new
         spoken_of = self.spoken_of()
         asked = [one for one in spans([rest]) if len(one) > 2 and " " not in one and mentions(self.question, one)]
-        return [one for one in asked if one.casefold() not in spoken_of]
+        return [
+            one for one in asked if one.casefold() not in spoken_of and not any(mentions(text, one) for text in failed)
+        ]
 
-    def tool_for(self, left: Sequence[str], last: Call) -> Generator[Score, Any, Tool | None]:
+    def tool_for(self, left: Sequence[str], last: Call, *, sure: bool) -> Generator[Score, Any, Tool | None]:
         """The tool for what is still unanswered: by the model, by the words around it, and rather the last one again.
 
-        Only tools that change nothing are called without being asked to by the model.
+        A tool that may change something is only called again, where the model itself would rather call it than answer,
+        and only for a question, which asks to be told something. Where it is not `sure` that anything is unanswered,
+        no tool is called that the model finds much less likely than an answer.
         """
         around = " ".join([*left, *self.texts()])
-        usable = [tool for tool in self.safe_tools() if not unfillable(tool, around)]
+        usable = [tool for tool in self.tools.values() if not unfillable(tool, around)]
         kinds = ("integer", "number") if all(numbers(one) for one in left) else ("string", "array", "object")
-        tools = [tool for tool in usable if takes(tool, kinds)]
-        if len(tools) < 2:
+        tools = [tool for tool in usable if takes(tool, kinds) and (tool.safe or self.is_question)]
+        if not tools or (sure and len(tools) == 1 and tools[0].safe):
             return tools[0] if tools else None
         scores = yield from self.scores()
         if scores is None:
+            return None
+        tools = [tool for tool in tools if tool.safe or (tool.name == last.name and scores[tool.name] > scores[NONE])]
+        if not tools or (not sure and max(scores[tool.name] for tool in tools) < scores[NONE] - DOUBT):
             return None
         likes = likeness(self.clause(left), tools)
         worth = [
@@ -252,9 +293,13 @@ class Steering:
         return None if scores is None else max(among, key=lambda tool: scores[tool.name])
 
     def scores(self) -> Generator[Score, Any, dict[str, float] | None]:
-        """How likely the model finds a call of each tool, by name; None where the backend cannot tell."""
+        """How likely the model finds a call of each tool, by name, and of NONE; None where the backend cannot tell."""
         scores = yield Score()
-        return None if scores is None else dict(zip(self.tools, scores[:-1], strict=True))
+        return None if scores is None else dict(zip([*self.tools, NONE], scores, strict=True))
+
+    @property
+    def is_question(self) -> bool:
+        return self.question.rstrip().endswith("?")
 
     def doubts(self, calls: Sequence[Call]) -> Move | None:
         """A call whose values come from nowhere is asked for once more, held to what is known."""
@@ -265,24 +310,30 @@ class Steering:
             if tool is None or _key(call) in self.doubted:
                 continue
             self.doubted.add(_key(call))
-            if ungrounded(tool, call.arguments, "\n".join(self.texts())):
-                return Move("call", narrowed(tool, self.texts()), "values from nowhere")
+            texts = self.texts()
+            if doubtful := ungrounded(tool, call.arguments, "\n".join(texts)):
+                why = "values from nowhere"
+            elif doubtful := repeated(tool, call.arguments):
+                texts = [one.replace(value, ". ") for one in texts for _, value in doubtful]
+                why = "the same value twice"
+            if doubtful:
+                held = put_right(tool, call.arguments, [name for name, _ in doubtful], texts)
+                return Move("call", held, why)
         return None
 
     def unanswered(self, answer: str) -> Move | None:
         """An answer that leaves out what was found is begun once more with it; None where it holds everything."""
         if not self.policies.answer or self.reminded:
             return None
-        found = self.results()
-        if sum(len(seen.content) for _, seen in found) > LONGEST_TOLD:
+        found = [(call, asked_of(seen.content, self.question)) for call, seen in self.results()]
+        if sum(len(text) for _, text in found) > LONGEST_TOLD:
             return None
-        if all(_holds(answer, seen.content) for _, seen in found):
+        if all(_holds(answer, text) for _, text in found):
             return None
         self.reminded = True
         if len(found) == 1:
-            return Move("answer", said=f"The answer is {found[0][1].content.strip().rstrip('.')}")
-        told = (f"{self.told(one)}: {seen.content.strip().rstrip('.')}" for one, seen in found)
-        return Move("answer", said="; ".join(told))
+            return Move("answer", said=f"The answer is {found[0][1]}")
+        return Move("answer", said="; ".join(f"{self.told(call)}: {text}" for call, text in found))
 
     def results(self) -> list[tuple[Call, Observation]]:
         """The good results that no later call was made from."""
@@ -296,7 +347,7 @@ class Steering:
 
     def left_out(self) -> list[str]:
         """What the question names that no call has used and no result holds."""
-        used = " ".join(text for call, seen in self.made for text in (*self.texts_of(call), seen.content))
+        used = " ".join(text for call, seen in self.made for text in (*scalars(call.arguments), seen.content))
         named = [*names(self.question), *map(str, numbers(self.question))]
         spoken_of = self.spoken_of()
         return [
@@ -304,6 +355,13 @@ class Steering:
             for one in dict.fromkeys(named)
             if one not in self.completed and one.casefold() not in spoken_of and not self.covered(one, used)
         ]
+
+    def unasked(self) -> list[str]:
+        """What parts of the question ask for that hold no value of any call."""
+        values = [text for call, _ in self.made for text in scalars(call.arguments)]
+        results = " ".join(seen.content for _, seen in self.made)
+        parts = unanswered_parts(self.question, values, results, self.spoken_of())
+        return [one for one in parts if one not in self.completed]
 
     def spoken_of(self) -> frozenset[str]:
         """The words of all tools, choices among them."""
@@ -316,6 +374,8 @@ class Steering:
 
     def held(self, tool: Tool) -> Tool:
         """The tool held to the words of the question as far as the policy says so before anything was found."""
+        if self.policies.options:
+            tool = with_settled_options(tool, self.question)
         if self.policies.ground == "never":
             return tool
         if self.policies.ground == "always":
@@ -343,6 +403,29 @@ class Steering:
 def _key(call: Call) -> str:
     """Equal for calls of the same tool with the same arguments."""
     return json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str)
+
+
+def asked_of(result: str, question: str) -> str:
+    """What of a result the question asks for: of a JSON object the values whose names it speaks of, else everything."""
+    try:
+        held = json.loads(result)
+    except ValueError:
+        held = None
+    known = {word[:_STEM] for word in re.findall(r"[^\W\d_]+", question.casefold())}
+    if isinstance(held, dict):
+        asked = [
+            _shown(value)
+            for name, value in held.items()
+            if isinstance(value, str | int | float)
+            and all(word[:_STEM] in known for word in re.findall(r"[^\W\d_]+", name.casefold()))
+        ]
+        if asked:
+            return ", ".join(asked)
+    return result.strip().rstrip(".")
+
+
+def _shown(value: str | float) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _holds(answer: str, result: str) -> bool:

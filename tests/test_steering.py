@@ -5,6 +5,7 @@ import pytest
 from react_text import Agent, Scripted, tool
 from react_text.events import Steered
 from react_text.steering import Policies
+from react_text.tools import Tool
 
 TIDES = {"oban": "3.4", "wick": "2.9"}
 
@@ -223,3 +224,81 @@ def test_a_call_that_the_user_did_not_allow_is_not_got_round():
     agent = Agent(model, [tide, gauge_number, reading], confirm=lambda one: "no")
     assert agent.run("How high is the tide in Oban?").answer == "I may not look it up."
     assert len(model.requests) == 2
+
+
+ROUTES = Tool(
+    "route",
+    "The way from one harbor to another",
+    {
+        "type": "object",
+        "properties": {"start": {"type": "string"}, "end": {"type": "string"}, "boat": {"type": "string"}},
+        "required": ["start", "end"],
+    },
+    lambda start, end, boat="any": f"{start} to {end} with {boat}",
+    safe=True,
+)
+
+
+def test_an_optional_value_from_nowhere_is_left_out_and_the_others_stay():
+    replies = [
+        call("route", start="Oban", end="Wick", boat="ketch"),
+        call("route", start="Oban", end="Wick"),
+        final("Oban to Wick with any"),
+    ]
+    model = Weighing(replies, ["route"])
+    result = Agent(model, [ROUTES]).run("How do I get from Oban to Wick?")
+    assert calls_of(result) == [("route", {"start": "Oban", "end": "Wick"})]
+    assert "boat" not in model.requests[1].grammar
+
+
+def test_the_same_value_in_two_arguments_is_asked_for_again_without_it():
+    replies = [
+        call("route", start="Oban", end="Oban"),
+        call("route", start="Oban", end="Wick"),
+        final("Oban to Wick with any"),
+    ]
+    model = Weighing(replies, ["route"])
+    result = Agent(model, [ROUTES]).run("How do I get from Oban to Wick?")
+    assert calls_of(result) == [("route", {"start": "Oban", "end": "Wick"})]
+
+
+def test_an_answer_tells_the_part_of_a_result_that_was_asked_for():
+    @tool(safe=True)
+    def record(team: str) -> dict:
+        """How a team stands."""
+        return {"place": 3, "points": 41}
+
+    replies = [call("record", team="Foxes"), final("They are in place 3."), final("The answer is 41")]
+    model = Weighing(replies, ["record"])
+    assert "41" in Agent(model, [record, tide]).run("How many points do the Foxes have?").answer
+    assert model.requests[-1].reply_start.endswith("The answer is 41")
+
+
+def test_a_tool_that_may_change_something_is_called_again_only_for_a_question_and_when_the_model_would():
+    @tool
+    def room(number: int) -> str:
+        """Beds of a room."""
+        return f"{number - 200} beds"
+
+    replies = [call("room", number=203), call("room", number=211), final("3 and 11 beds")]
+    asked = "How many beds are in room 203, and how many in 211?"
+    assert len(calls_of(Agent(Weighing(replies, ["room"]), [room]).run(asked))) == 2
+    unlikely = Weighing(replies, ["room"], none=5.0)
+    policies = Policies(margin=-99.0)
+    assert len(calls_of(Agent(unlikely, [room], policies=policies).run(asked))) == 1
+
+
+def test_an_error_is_met_with_its_own_words_where_it_says_something_new():
+    @tool(safe=True)
+    def stock(item: str) -> str:
+        """How many are left."""
+        if item != "cloth tape":
+            raise KeyError(f"{item} is kept under the name cloth tape")
+        return "12 rolls"
+
+    replies = [call("stock", item="duct tape"), call("stock", item="cloth tape"), final("12 rolls are left.")]
+    model = Weighing(replies, ["stock"])
+    result = Agent(model, [stock]).run("How much duct tape is there?")
+    assert calls_of(result) == [("stock", {"item": "duct tape"}), ("stock", {"item": "cloth tape"})]
+    assert "cloth tape" in model.requests[1].grammar
+    assert "duct" not in model.requests[1].grammar

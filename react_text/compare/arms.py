@@ -11,10 +11,11 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
 from react_text.agent import Agent
+from react_text.asking import policies_for
 from react_text.backends.base import Backend, Delta, Reply, Request, Sampling, StreamItem
 from react_text.compare.score import outcome
 from react_text.compare.tasks import Offered, Task
@@ -186,7 +187,7 @@ class Arm:
                 max_tokens=settings.max_tokens,
                 sampling=Sampling(temperature=settings.temperature, seed=self.seed),
                 confirm=(lambda call: "stop") if task.first_call_only else None,
-                **_as_given(settings.agent, self._mode),
+                **_as_given(settings.agent, self._mode, cast(Backend, self.watched)),
             )
         except (TypeError, ValueError, AttributeError) as error:
             if isinstance(error, ReactTextError) or not settings.agent:
@@ -223,14 +224,16 @@ class Arm:
         }
 
 
-def _as_given(options: Mapping[str, Any], mode: Wanted) -> dict[str, Any]:
-    """Arguments of the agent from JSON values.
+def _as_given(options: Mapping[str, Any], mode: Wanted, backend: Backend) -> dict[str, Any]:
+    """Arguments of the agent from JSON values; single policies change those that the model has by default.
 
     Only the arm that is what a user gets is steered, unless it is said so: the others measure what a model writes when
     it is left alone.
     """
     policies = options.get("policies", "auto" if mode == "auto" else None)
-    return {**options, "policies": Policies(**policies) if isinstance(policies, Mapping) else policies}
+    if isinstance(policies, Mapping):
+        policies = replace(policies_for(backend) or Policies(), **policies)
+    return {**options, "policies": policies}
 
 
 def agent_options() -> set[str]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from typing import Any
 
 from react_text.compare.report_data import View
 from react_text.compare.stats import mcnemar, wilson
@@ -45,7 +46,8 @@ class Rate:
 class Row:
     """One model, arm and dialect, with its rates; `label` names the arm, and the dialect where there are several.
 
-    Seconds are medians and ninth deciles of a run, `tokens` the mean of those generated in a run.
+    `needing` is what was solved of tasks that need a call, `declined`, `unreadable` and `called` are of those that do
+    not. Seconds are medians and ninth deciles of a run, `tokens` the mean of those generated in a run.
     """
 
     label: str
@@ -56,6 +58,7 @@ class Row:
     right_tool: Rate
     right_arguments: Rate
     solved: Rate
+    needing: Rate
     declined: Rate
     unreadable: Rate
     called: Rate
@@ -118,6 +121,8 @@ def _row(tally: Tally, name: str) -> Row:
 
     idle = sum(tally.idle.values())
     generated = sum(tally.tokens)
+    needed = numpy.frombuffer(tally.needless, dtype=numpy.uint8) == 0
+    solved = numpy.frombuffer(tally.solved, dtype=numpy.uint8).astype(bool)
     seconds = numpy.frombuffer(tally.seconds, dtype=numpy.float32)
     median, tenth = (float(value) for value in numpy.quantile(seconds, (0.5, 0.9)))
     return Row(
@@ -129,6 +134,7 @@ def _row(tally: Tally, name: str) -> Row:
         right_tool=rate(tally.yes["right_tool"], tally.known["right_tool"]),
         right_arguments=rate(tally.yes["right_arguments"], tally.known["right_arguments"]),
         solved=rate(sum(tally.solved), tally.n),
+        needing=rate(int((needed & solved).sum()), int(needed.sum())),
         declined=rate(tally.idle["declined"], idle),
         unreadable=rate(tally.idle["unreadable"], idle),
         called=rate(tally.idle["called"], idle),
@@ -180,14 +186,22 @@ def compare(first: Tally, second: Tally, view: View) -> Paired:
     """Two tallies on the tasks and seeds that both have."""
     import numpy
 
-    ours, theirs = (numpy.frombuffer(tally.pairs, dtype=numpy.uint64) for tally in (first, second))
-    _, left, right = numpy.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
+    left, right = shared(first, second)
     a = numpy.frombuffer(first.solved, dtype=numpy.uint8)[left].astype(bool)
     b = numpy.frombuffer(second.solved, dtype=numpy.uint8)[right].astype(bool)
     n, both, gained, lost = len(a), int((a & b).sum()), int((~a & b).sum()), int((a & ~b).sum())
     difference, low, high = paired_interval(both, gained, lost, n) if n else (0.0, -1.0, 1.0)
     names = label(first, view), label(second, view)
     return Paired(first.model, *names, n, both, gained, lost, difference, low, high, mcnemar(gained, lost))
+
+
+def shared(first: Tally, second: Tally) -> tuple[Any, Any]:
+    """Where the records of the tasks and seeds that both have stand in each of two tallies, in the same order."""
+    import numpy
+
+    ours, theirs = (numpy.frombuffer(tally.pairs, dtype=numpy.uint64) for tally in (first, second))
+    _, left, right = numpy.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
+    return left, right
 
 
 def paired_interval(both: int, gained: int, lost: int, n: int) -> tuple[float, float, float]:

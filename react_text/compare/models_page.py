@@ -7,16 +7,26 @@ the others; where there are none, that is said.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from react_text.compare import findings, sentences
+from react_text.compare.ablations import ablations
 from react_text.compare.elsewhere import NOT_MEASURED, Elsewhere
-from react_text.compare.report_data import Measured, View
-from react_text.compare.report_markdown import bullets, escaped, figures_table, pairs_table, table
-from react_text.compare.run_facts import model_words, run_facts
-from react_text.compare.stats import mcnemar
-from react_text.compare.tally import Cell
+from react_text.compare.first_calls import first_calls
+from react_text.compare.recommended import Recommended, recommend
+from react_text.compare.report_data import Measured, View, telling_settings
+from react_text.compare.report_markdown import (
+    ablations_table,
+    bullets,
+    escaped,
+    figures_table,
+    first_calls_table,
+    idle_table,
+    ladder_table,
+    pairs_table,
+    table,
+)
+from react_text.compare.run_facts import commands_of, model_words, run_facts, setting_word
 
 OPTIONS = {
     "text": "--mode text --grammar never",
@@ -27,23 +37,9 @@ OPTIONS = {
 """What each arm is on the command line of `react-text run`."""
 
 
-@dataclass(frozen=True)
-class Recommended:
-    """The cell to use for a model with its name, the views it was chosen on, and each rival with its comparison.
-
-    A rival is an arm's name, the runs that only the recommended one and only the rival solved, and McNemar's p.
-    """
-
-    name: str
-    cell: Cell
-    chosen_on: tuple[View, ...]
-    held_out: tuple[View, ...]
-    rivals: tuple[tuple[str, int, int, float], ...]
-
-
 def models_page(measured: Measured) -> str:
     """The page."""
-    models = measured.all.models
+    models = measured.whole.models
     parts = [
         "# Models",
         "Made by `react-text report RUN... --models-md models.md` from run folders of `react-text compare`; nothing "
@@ -59,52 +55,11 @@ def models_page(measured: Measured) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def recommend(measured: Measured, model: str) -> Recommended:
-    """The arm that solved most on the development tasks, or on all where no run is on such."""
-    views = [view for view in measured.suites if view.of(model)]
-    development = [view for view in views if view.name.endswith("(dev)")]
-    chosen_on = development or views
-    held_out = [view for view in views if view not in chosen_on]
-    sums: dict[Cell, tuple[int, int, int, int]] = {}
-    for row in (row for view in chosen_on for row in findings.rows(view) if row.model == model):
-        key = row.tally.cell
-        solved, n, failed, tokens = sums.get(key, (0, 0, 0, 0))
-        sums[key] = (
-            solved + row.solved.k,
-            n + row.solved.n,
-            failed + row.failed.k,
-            tokens + sum(row.tally.tokens),
-        )
-    most = max(n for _, n, _, _ in sums.values())
-    candidates = {key: found for key, found in sums.items() if found[1] >= findings.FEWEST * most}
-    own = max(candidates, key=lambda key: _merit(*candidates[key]))
-    rivals = [(_named(measured, key), *_rival(chosen_on, own, key)) for key in candidates if key != own]
-    return Recommended(_named(measured, own), own, tuple(chosen_on), tuple(held_out), tuple(rivals))
-
-
-def _merit(solved: int, n: int, failed: int, tokens: int) -> tuple[float, float, float]:
-    return solved / n, -failed / n, -tokens / n
-
-
-def _rival(views: Iterable[View], own: Cell, other: Cell) -> tuple[int, int, float]:
-    gained = lost = 0
-    for view in views:
-        found = {tally.cell: tally for tally in view.tallies}
-        if own in found and other in found:
-            pair = findings.compare(found[other], found[own], view)
-            gained, lost = gained + pair.gained, lost + pair.lost
-    return gained, lost, mcnemar(gained, lost)
-
-
-def _named(measured: Measured, cell: Cell) -> str:
-    return findings.label(next(tally for tally in measured.all.tallies if tally.cell == cell), measured.all)
-
-
 def _glance(measured: Measured, models: Sequence[str]) -> str:
     lines = []
     for model in models:
         chosen = recommend(measured, model)
-        for view in chosen.held_out or chosen.chosen_on:
+        for view in _reported(measured, model):
             rows = [row for row in findings.rows(view) if row.model == model]
             own = next((row for row in rows if row.tally.cell == chosen.cell), None)
             free = next((row for row in rows if row.tally.arm == "text"), None)
@@ -124,45 +79,90 @@ def _model(measured: Measured, model: str) -> list[str]:
     metas = [meta for meta in measured.metas if model in [entry.get("name") for entry in meta.get("models") or []]]
     entry = next((one for meta in metas for one in meta["models"] if one.get("name") == model), {"name": model})
     chosen = recommend(measured, model)
-    parts = [f"### {escaped(model)}", escaped(model_words(entry)) + ".", _recommendation(chosen, model, metas)]
-    for view in measured.suites:
-        rows = [row for row in findings.rows(view) if row.model == model]
-        if rows:
-            parts += [f"#### {escaped(view.name)}", figures_table(rows)]
-            pairs = [pair for pair in findings.paired(view) if pair.model == model]
-            parts += [pairs_table(pairs)] if pairs else []
-    parts += [bullets(check) for check in [_auto(measured, model)] if check]
-    commands = list(dict.fromkeys(" ".join(str(meta["command"]).split()) for meta in metas if meta.get("command")))
-    if commands:
+    parts = [f"### {escaped(model)}", escaped(model_words(entry)) + ".", *_recommendation(chosen, model, metas)]
+    reported = _reported(measured, model)
+    for view in reported:
+        parts += _suite(view, model)
+    parts += _first_calls(measured, reported, model)
+    parts += _ablations(measured, model)
+    parts += _development([view for view in measured.suites if view.of(model) and view not in reported], model)
+    if commands := commands_of(metas):
         parts.append("Made again by:\n\n" + "\n".join(f"    {command}" for command in commands))
-    return [*parts, *(_run(meta) for meta in metas)]
+    return [*parts, *_runs(metas)]
 
 
-def _auto(measured: Measured, model: str) -> list[str]:
-    found = []
-    for view in measured.suites:
-        only = View(view.name, tuple(view.of(model)))
-        found += [f"{view.name}: {sentence}" for sentence in sentences.auto_check(only)]
-    return found
+def _reported(measured: Measured, model: str) -> list[View]:
+    """The task sets that a model's figures are given on: those for development only where there are no others."""
+    views = [view for view in measured.suites if view.of(model)]
+    return [view for view in views if not view.for_development] or views
 
 
-def _recommendation(chosen: Recommended, model: str, metas: Sequence[Mapping[str, Any]]) -> str:
+def _suite(view: View, model: str) -> list[str]:
+    rows = [row for row in findings.rows(view) if row.model == model]
+    parts = [f"#### {escaped(view.name)}", *map(escaped, sentences.auto_check(view, model)), figures_table(rows)]
+    if pairs := [pair for pair in findings.paired(view) if pair.model == model]:
+        parts += ["The arms against each other on the same runs:", pairs_table(pairs, named=False)]
+    if any(row.declined.n for row in rows):
+        parts += ["By whether a call is needed:", idle_table(rows, named=False)]
+    if any(row.tally.ladder for row in rows):
+        parts += ["What correcting gave:", ladder_table(rows, named=False)]
+    return parts
+
+
+def _first_calls(measured: Measured, views: Sequence[View], model: str) -> list[str]:
+    found = first_calls(views, model, measured.whole)
+    return ["#### Right first calls on BFCL", first_calls_table(found, named=False)] if found else []
+
+
+def _ablations(measured: Measured, model: str) -> list[str]:
+    parts = []
+    for view in measured.ablated:
+        if found := ablations(view, model):
+            parts += [f"On {escaped(view.name)}:", ablations_table(found)]
+    return [f"#### {sentences.POLICIES}", sentences.ABLATION, *parts] if parts else []
+
+
+def _development(views: Sequence[View], model: str) -> list[str]:
+    """A line for each arm on tasks that settings were chosen with."""
+    lines = [
+        [view.name, row.label, str(row.solved), str(row.declined) if row.declined.n else "–"]
+        for view in views
+        for row in findings.rows(view)
+        if row.model == model
+    ]
+    head = "Development tasks, with which settings were chosen; none of them is in the figures above:"
+    return [head, table(["tasks", "arm", "solved", "declined in words"], lines)] if lines else []
+
+
+def _recommendation(chosen: Recommended, model: str, metas: Sequence[Mapping[str, Any]]) -> list[str]:
     arm, dialect = chosen.cell.arm, chosen.cell.dialect
     options = OPTIONS.get(arm, "") + (f" --dialect {dialect}" if dialect and arm != "structured" else "")
-    lines = [f"**Recommended:** {chosen.name} (`{options}`)."]
+    lines = [f"**Recommended:** {chosen.name} (`{options}`)." if options else f"**Recommended:** {chosen.name}."]
     where = " and ".join(view.name for view in chosen.chosen_on)
     held = " and ".join(view.name for view in chosen.held_out)
-    if chosen.held_out:
-        lines.append(f"It solved most on {where}; on {held}, which had no part in the choice, it did as follows.")
-        lines += [_on(view, model, chosen) for view in chosen.held_out]
+    if not chosen.rivals:
+        lines.append(f"It is the only way of asking that was run on {where}.")
+    elif all(view.for_development for view in chosen.chosen_on) and chosen.held_out:
+        lines.append(f"It was chosen on {where}, where it solved most; {held} had no part in the choice.")
     else:
         lines.append(
             f"It solved most on {where}. The choice was made on the same tasks as are reported here, so its own figure "
             "is somewhat too good."
         )
-    settings = [dict(run_facts(meta)).get("settings") for meta in metas if meta["variant"] == chosen.cell.variant]
-    lines += [f"Settings: {text}." for text in dict.fromkeys(filter(None, settings))]
-    return escaped(" ".join(lines)) + "\n\n" + bullets(_against(*rival) for rival in chosen.rivals)
+    lines += [_on(view, model, chosen) for view in chosen.held_out]
+    settings = _settings(meta for meta in metas if meta["variant"] == chosen.cell.variant)
+    lines += [f"Settings: {settings}."] if settings else []
+    against = bullets(_against(*rival) for rival in chosen.rivals)
+    return [escaped(" ".join(lines)), *([against] if against else [])]
+
+
+def _settings(metas: Iterable[Mapping[str, Any]]) -> str:
+    """The settings of runs that are the same in all that can tell, without those that are off."""
+    joined: dict[str, Any] = {}
+    for meta in metas:
+        joined |= telling_settings(meta)
+    said = {name: value for name, value in joined.items() if value is not False and value not in ("", {})}
+    return ", ".join(f"{name} {setting_word(value)}" for name, value in said.items())
 
 
 def _on(view: View, model: str, chosen: Recommended) -> str:
@@ -177,9 +177,22 @@ def _against(name: str, gained: int, lost: int, p: float) -> str:
     return f"Against {name} it solved {figures} ({sign} {findings.p_value(p)}{verdict})."
 
 
-def _run(meta: Mapping[str, Any]) -> str:
-    facts = [f"{name}: {value}" for name, value in run_facts(meta) if name not in ("model", "settings")]
-    return f"Run {escaped(str(meta.get('folder')))}:\n\n" + bullets(facts)
+def _runs(metas: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The runs behind a model's figures, and what they ran on."""
+    if not metas:
+        return []
+    facts = [(str(meta.get("folder")), dict(run_facts(meta))) for meta in metas]
+    lines = [
+        [folder, said.get("tasks", "unknown"), said.get("seed") or said.get("seeds", "unknown"), said.get("begun", "–")]
+        for folder, said in facts
+    ]
+    places = dict.fromkeys(
+        "; ".join(said[name] for name in ("machine", "versions") if name in said) for _, said in facts
+    )
+    return [
+        table(["run", "tasks", "seeds", "begun"], lines),
+        *(f"Run on {escaped(place)}." for place in places if place),
+    ]
 
 
 def _elsewhere() -> str:

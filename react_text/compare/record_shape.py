@@ -33,6 +33,7 @@ def decoder() -> Decode:
             ("fault", str | None, None),
             ("strict", bool, False),
             ("mode", str | None, None),
+            ("steered", list[str], msgspec.field(default_factory=list)),
         ],
         gc=False,
     )

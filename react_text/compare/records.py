@@ -181,7 +181,8 @@ def _joined(known: Mapping[str, Any], meta: Mapping[str, Any], path: Path) -> di
             raise RunFolderError(f"{path} holds a run of another {model['name']}; choose another --out.")
         models[model["name"]] = {key: value if value is not None else before.get(key) for key, value in model.items()}
     lists = {name: list(dict.fromkeys([*known[name], *meta[name]])) for name in ("arms", "dialects", "seeds")}
-    return {**known, **lists, "models": list(models.values()), "command": meta["command"]}
+    commands = list(dict.fromkeys([*(known.get("commands") or [known["command"]]), meta["command"]]))
+    return {**known, **lists, "models": list(models.values()), "command": meta["command"], "commands": commands}
 
 
 def _at(meta: Mapping[str, Any], where: tuple[str, ...]) -> Any:

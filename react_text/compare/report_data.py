@@ -13,12 +13,18 @@ from typing import Any
 
 from react_text.compare.outputs import Sampler
 from react_text.compare.record_shape import decoder
-from react_text.compare.run_facts import setting_word
+from react_text.compare.run_facts import ablation_name, setting_word
 from react_text.compare.tally import Cell, Gathering, Tally, joined
 from react_text.errors import RunFolderError
 
 Ticker = Callable[[int], None]
 """Told how many bytes were read since it was last called."""
+
+IDLE_SETTINGS = {"builtin": ("first_call_steps",), "bfcl": ("max_steps",)}
+"""Settings that change nothing for tasks from these sources, by the word before the colon."""
+
+TOGETHER = "all task sets"
+"""The name of the view of all task sets; those for development are not in it where there are others."""
 
 ARM_ORDER = ("text", "text+grammar", "structured", "auto")
 
@@ -39,29 +45,46 @@ class View:
         """The tallies of one model."""
         return [tally for tally in self.tallies if tally.model == model]
 
+    @property
+    def for_development(self) -> bool:
+        """Whether this is a task set that settings are chosen with."""
+        return self.name.endswith("(dev)")
+
 
 @dataclass
 class Measured:
     """All that was read: what each run says about itself, the tallies, outputs to show, and what a reader must know.
 
-    `views` begins with all task sets together, followed by each where there are several.
+    `views` begins with all task sets together, followed by each where there are several. Arms that are `auto` with
+    other steering policies are not in them but in `ablated`, one view for each task set, beside `auto` itself.
     """
 
     metas: list[dict[str, Any]] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
+    ablated: list[View] = field(default_factory=list)
     outputs: list[dict[str, Any]] = field(default_factory=list)
     shown: dict[str, tuple[int, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
     def all(self) -> View:
-        """All task sets together."""
+        """All task sets together, without those for development where there are others."""
         return self.views[0]
 
     @property
     def suites(self) -> list[View]:
         """Each task set on its own."""
-        return self.views[1:] or self.views
+        return self.views[1:] if self.views[0].name == TOGETHER else self.views
+
+    @property
+    def settled(self) -> list[View]:
+        """The task sets that results are reported on: those not for development, or all where there are no others."""
+        return [view for view in self.suites if not view.for_development] or self.suites
+
+    @property
+    def whole(self) -> View:
+        """The tallies of every task set, one after another."""
+        return View("", tuple(tally for view in self.suites for tally in view.tallies))
 
 
 def read_runs(
@@ -83,13 +106,17 @@ def read_runs(
         meta["variant"] = variant
         meta["models"] = [m | {"name": names.get(m.get("name"), m.get("name"))} for m in meta.get("models") or []]
         suite, source = suite_name(meta), source_name(meta)
+        ablation = None if apart else ablation_name(meta.get("settings") or {})
         twice = held = 0
         for record, line in _records(folder, measured.notes, tick):
             held += 1
-            cell = Cell(names.get(record.model, record.model), record.arm, record.dialect or "", variant)
+            arm = f"auto {ablation}" if ablation and record.arm == "auto" else record.arm
+            cell = Cell(names.get(record.model, record.model), arm, record.dialect or "", variant)
             gathering = gathered.get((cell, suite))
             if gathering is None:
-                gathering = gathered[cell, suite] = Gathering(cell, suite, source)
+                gathering = gathered[cell, suite] = Gathering(
+                    cell, suite, source, bool(ablation and arm == f"auto {ablation}")
+                )
             key = gathering.key(record)
             if key in seen:
                 twice += 1
@@ -108,17 +135,30 @@ def read_runs(
     if not gathered:
         raise RunFolderError(f"No records in {', '.join(str(folder) for folder in folders)}: nothing to report yet.")
     measured.notes += _disagreements(measured.metas)
-    measured.views = _views(gathered.values())
+    parts = [part for part in gathered.values() if part.pairs]
+    measured.views = _views(_main(parts))
+    measured.ablated = _ablated(parts)
+    measured.notes += _unmatched(measured.ablated)
     measured.outputs, measured.shown = sampler.chosen()
     return measured
 
 
 def variants_of(metas: Sequence[Mapping[str, Any]]) -> list[str]:
     """For each run the settings in which the runs differ, in words; "" where they do not."""
-    settings = [meta.get("settings") or {} for meta in metas]
+    settings = [telling_settings(meta) for meta in metas]
     names = list(dict.fromkeys(name for one in settings for name in one))
-    differing = [name for name in names if any(one.get(name) != settings[0].get(name) for one in settings)]
+    differing = [name for name in names if len({str(one[name]) for one in settings if name in one}) > 1]
     return [", ".join(f"{name} {setting_word(one[name])}" for name in differing if name in one) for one in settings]
+
+
+def telling_settings(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a run that can make its figures differ, other than by what the names of its arms say."""
+    settings = dict(meta.get("settings") or {})
+    if ablation_name(settings) is not None:
+        settings["agent"] = {}
+    sources = {part.partition(":")[0] for part in source_name(meta).split(",")}
+    idle = IDLE_SETTINGS.get(sources.pop(), ()) if len(sources) == 1 else ()
+    return {name: value for name, value in settings.items() if name not in ("label", *idle)}
 
 
 def _folder_names(folders: Sequence[Path]) -> list[str]:
@@ -221,8 +261,24 @@ def _class_of(outcome: Any) -> str:
     return str(outcome.read) if outcome.solved else "wrong"
 
 
-def _views(gathered: Iterable[Gathering]) -> list[View]:
-    parts = list(gathered)
+def _main(parts: Sequence[Gathering]) -> list[Gathering]:
+    """The parts without the ablated arms of models that have others."""
+    others = {part.cell.model for part in parts if not part.ablated}
+    return [part for part in parts if not part.ablated or part.cell.model not in others]
+
+
+def _ablated(parts: Sequence[Gathering]) -> list[View]:
+    """Of each task set with ablated arms these, beside the other arms of the same models."""
+    aside = {id(part) for part in parts} - {id(part) for part in _main(parts)}
+    found = []
+    for suite in dict.fromkeys(part.suite for part in parts if id(part) in aside):
+        models = {part.cell.model for part in parts if id(part) in aside and part.suite == suite}
+        own = [part for part in parts if part.suite == suite and part.cell.model in models]
+        found.append(View(suite, tuple(part.tally() for part in own if part.ablated or part.cell.arm == "auto")))
+    return found
+
+
+def _views(parts: Sequence[Gathering]) -> list[View]:
     models = list(dict.fromkeys(part.cell.model for part in parts))
     arms = [*ARM_ORDER, *sorted({part.cell.arm for part in parts} - set(ARM_ORDER))]
 
@@ -234,25 +290,45 @@ def _views(gathered: Iterable[Gathering]) -> list[View]:
 
     suites = list(dict.fromkeys(part.suite for part in parts))
     each = [view(suite, (part for part in parts if part.suite == suite)) for suite in suites]
-    if len(each) == 1:
-        return each
+    development = [one for one in each if one.for_development]
+    others = [one for one in each if not one.for_development]
+    if len(others or development) == 1:
+        return [*others, *development]
+    kept = {one.name for one in others or development}
     cells: dict[Cell, list[Gathering]] = {}
-    for part in parts:
+    for part in (part for part in parts if part.suite in kept):
         cells.setdefault(part.cell, []).append(part)
-    name = "all task sets"
-    return [view(name, (joined(same, name) for same in cells.values())), *each]
+    together = view(TOGETHER, (joined(same, TOGETHER) for same in cells.values()))
+    return [together, *others, *development]
 
 
 def _disagreements(metas: Sequence[Mapping[str, Any]]) -> list[str]:
     """The task sets that are not the same in all runs, though they have one name."""
-    digests: dict[str, set[str]] = {}
+    found: dict[str, dict[str, int]] = {}
     for meta in metas:
-        if digest := (meta.get("tasks") or {}).get("digest"):
-            digests.setdefault(suite_name(meta), set()).add(str(digest)[:16])
+        tasks = meta.get("tasks") or {}
+        if tasks.get("digest"):
+            found.setdefault(suite_name(meta), {})[str(tasks["digest"])[:16]] = tasks.get("count") or 0
+    notes = []
+    for name, counts in found.items():
+        if len(counts) == 1:
+            continue
+        sizes = sorted(counts.values(), reverse=True)
+        if len(set(sizes)) == len(sizes):
+            what = f"{' and '.join(f'{size:,}' for size in sizes)} tasks. Arms are compared on those that both ran"
+        else:
+            what = f"sha256 {', '.join(sorted(counts))}"
+        notes.append(f"The task set {name} is not the same in all runs: {what}.")
+    return notes
+
+
+def _unmatched(views: Iterable[View]) -> list[str]:
+    """The ablated arms for which there is no `auto` to hold them against."""
     return [
-        f"The task set {name} is not the same in all runs: sha256 {', '.join(sorted(found))}."
-        for name, found in digests.items()
-        if len(found) > 1
+        f"{tally.arm} of {tally.model} ran on {view.name} without auto of the same dialect and settings: left out."
+        for view in views
+        for tally in view.tallies
+        if tally.ablated and tally.cell._replace(arm="auto") not in [one.cell for one in view.tallies]
     ]
 
 

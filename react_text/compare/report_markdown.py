@@ -8,9 +8,11 @@ from typing import Any
 
 from react_text.catalog import FAULTS, REPAIRS
 from react_text.compare import findings, sentences
+from react_text.compare.ablations import Ablation, ablations
 from react_text.compare.findings import Rate, Row
+from react_text.compare.first_calls import FirstCalls, first_calls
 from react_text.compare.report_data import Measured, View
-from react_text.compare.run_facts import run_facts
+from react_text.compare.run_facts import commands_of, run_facts
 
 RATES = {
     "strict": "to the letter",
@@ -28,11 +30,12 @@ def markdown(measured: Measured) -> str:
     parts = [f"# {escaped(sentences.headline(measured.all))}", bullets(sentences.summary(measured.all))]
     if measured.notes:
         parts.append("## What to know first\n\n" + bullets(measured.notes))
-    auto = sentences.auto_check(measured.all)
+    auto = sentences.auto_checks(measured)
     if auto:
         parts.append("## auto against the other arms\n\n" + bullets(auto))
     for view in measured.views:
         parts += _view(view, len(measured.views) > 1)
+    parts += _ablations(measured)
     parts.append("## How this was measured\n\n" + bullets(sentences.reading_notes(measured)))
     parts += [_run(meta) for meta in measured.metas]
     return "\n\n".join(parts) + "\n"
@@ -43,7 +46,11 @@ def _view(view: View, several: bool) -> list[str]:
     head = f"## {escaped(view.name)}" if several else "## Figures"
     parts = [head, "### Reading", reading_table(rows), "### Result", result_table(rows), "### Cost", cost_table(rows)]
     if any(row.declined.n for row in rows):
-        parts += ["### Tasks that need no call", idle_table(rows)]
+        parts += ["### With and without need of a call", idle_table(rows)]
+    if calls := [line for model in view.models for line in first_calls([view], model, view)]:
+        parts += ["### Right first calls on BFCL", first_calls_table(calls)]
+    if any(row.tally.ladder for row in rows):
+        parts += ["### Corrections", ladder_table(rows)]
     pairs = findings.paired(view)
     if pairs:
         parts += ["### Paired differences", pairs_table(pairs)]
@@ -51,6 +58,15 @@ def _view(view: View, several: bool) -> list[str]:
     for title, kind, meanings in (("Repairs", "repairs", REPAIRS), ("Faults", "faults", FAULTS)):
         parts += [f"### {title}", _named(view, kind, meanings)]
     return [*parts, "### Why runs ended", _stops(view)]
+
+
+def _ablations(measured: Measured) -> list[str]:
+    parts = []
+    for view in measured.ablated:
+        for model in view.models:
+            if found := ablations(view, model):
+                parts += [f"### {escaped(model)}, {escaped(view.name)}", ablations_table(found)]
+    return [f"## {sentences.POLICIES}", sentences.ABLATION, *parts] if parts else []
 
 
 def reading_table(rows: Sequence[Row]) -> str:
@@ -103,25 +119,32 @@ def cost_table(rows: Sequence[Row]) -> str:
     )
 
 
-def idle_table(rows: Sequence[Row]) -> str:
-    """What was made of tasks that need no call."""
+def idle_table(rows: Sequence[Row], *, named: bool = True) -> str:
+    """What was made of tasks that need a call and of those that need none; `named` with the models' names."""
     return table(
-        ["model", "arm", "n", "declined in words", "called a tool", "could not be read"],
+        _headed(
+            named,
+            "arm",
+            "tasks that need a call, solved",
+            "tasks that need none, declined in words",
+            "called a tool",
+            "could not be read",
+        ),
         (
-            [row.model, row.label, f"{row.declined.n:,}", *map(cell, (row.declined, row.called, row.unreadable))]
+            _headed(named and row.model, row.label, *map(cell, (row.needing, row.declined, row.called, row.unreadable)))
             for row in rows
             if row.declined.n
         ),
     )
 
 
-def pairs_table(pairs: Sequence[findings.Paired]) -> str:
+def pairs_table(pairs: Sequence[findings.Paired], *, named: bool = True) -> str:
     """Arms of a model against each other on the same tasks."""
     return table(
-        ["model", "arm", "against", "n", "difference", "only this", "only the other", "exact McNemar p"],
+        _headed(named, "arm", "against", "n", "difference", "only this", "only the other", "exact McNemar p"),
         (
-            [
-                pair.model,
+            _headed(
+                named and pair.model,
                 pair.second,
                 pair.first,
                 f"{pair.n:,}",
@@ -129,10 +152,83 @@ def pairs_table(pairs: Sequence[findings.Paired]) -> str:
                 f"{pair.gained:,}",
                 f"{pair.lost:,}",
                 findings.p_value(pair.p),
-            ]
+            )
             for pair in pairs
         ),
     )
+
+
+def ablations_table(found: Sequence[Ablation]) -> str:
+    """Ablated arms against `auto`, on the runs that both have."""
+    return table(
+        [
+            "auto, but",
+            "solved",
+            "auto on the same",
+            "difference",
+            "exact McNemar p",
+            "tokens a run",
+            "seconds a run",
+            "calls made on no-call questions",
+        ],
+        (
+            [
+                one.name,
+                str(one.solved),
+                f"{one.auto_solved.k:,} of {one.auto_solved.n:,}",
+                findings.points(one.pair),
+                findings.p_value(one.pair.p),
+                amount(one.tokens, 1),
+                amount(one.seconds, 2),
+                f"{one.called.k:,} of {one.called.n:,} (auto {one.auto_called.k:,})" if one.called.n else "–",
+            ]
+            for one in found
+        ),
+    )
+
+
+def first_calls_table(found: Sequence[FirstCalls], *, named: bool = True) -> str:
+    """Right first calls by categories and arm."""
+    return table(
+        _headed(named, "categories", "arm", "n", "right tool", "right arguments"),
+        (
+            _headed(
+                named and one.model,
+                one.categories,
+                one.label,
+                f"{one.right_tool.n:,}",
+                *map(cell, (one.right_tool, one.right_arguments)),
+            )
+            for one in found
+        ),
+    )
+
+
+def ladder_table(rows: Sequence[Row], *, named: bool = True) -> str:
+    """What became of the replies that could not be used, by how many of them stood in a row."""
+    head, *lines = ladder_lines(rows)
+    return table(*(head, lines) if named else (head[1:], [line[1:] for line in lines]))
+
+
+def ladder_lines(rows: Sequence[Row]) -> list[list[str]]:
+    """The heading of that table and a line for each row."""
+    most = max((rung for row in rows for rung, came in row.tally.ladder if came in ("usable", "again")), default=0)
+    heads = [f"usable after correction {number}" for number in range(1, most + 1)]
+    lines = [["model", "arm", "replies that could not be used", *heads, "given up", "not asked again"]]
+    for row in rows:
+        ladder = row.tally.ladder
+        corrected = ((ladder[rung, "usable"], ladder[rung, "again"]) for rung in range(1, most + 1))
+        ended = [sum(count for (_, came), count in ladder.items() if came == name) for name in ("given up", "limit")]
+        lines.append(
+            [
+                row.model,
+                row.label,
+                f"{ladder.total():,} of {row.tally.replies:,}",
+                *(f"{usable:,} of {usable + again:,}" if usable + again else "–" for usable, again in corrected),
+                *(f"{count:,}" for count in ended),
+            ]
+        )
+    return lines
 
 
 def _categories(view: View) -> str:
@@ -187,9 +283,14 @@ def _stops(view: View) -> str:
 
 def _run(meta: dict[str, Any]) -> str:
     lines = [f"### {escaped(str(meta.get('folder')))}"]
-    if meta.get("command"):
-        lines.append("    " + " ".join(str(meta["command"]).split()))
+    if commands := commands_of([meta]):
+        lines.append("\n".join(f"    {command}" for command in commands))
     return "\n\n".join(lines) + "\n\n" + bullets(f"{name}: {value}" for name, value in run_facts(meta))
+
+
+def amount(difference: float, digits: int) -> str:
+    """A difference of amounts with its sign."""
+    return f"{difference:+,.{digits}f}".replace("-", "−")
 
 
 def cell(rate: Rate) -> str:
@@ -199,6 +300,11 @@ def cell(rate: Rate) -> str:
 
 def _who(row: Row) -> list[str]:
     return [row.model, row.label, f"{row.tally.n:,}"]
+
+
+def _headed(model: str | bool, *cells: str) -> list[str]:
+    """A line with the model's name in front, with the heading for it where it is True, or without it."""
+    return ["model" if model is True else model, *cells] if model else [*cells]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

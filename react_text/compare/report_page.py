@@ -15,10 +15,12 @@ from typing import Any
 
 from react_text.catalog import FAULTS, REPAIRS
 from react_text.compare import charts, findings, sentences
+from react_text.compare.ablations import ablations
 from react_text.compare.findings import Rate, Row, rate
 from react_text.compare.outputs import laid_out
 from react_text.compare.report_data import ARM_ORDER, Measured, View
-from react_text.compare.run_facts import run_facts
+from react_text.compare.report_markdown import amount, ladder_lines
+from react_text.compare.run_facts import commands_of, run_facts
 from react_text.errors import MissingExtra
 
 TEMPLATES = Path(__file__).resolve().parent / "page"
@@ -37,10 +39,12 @@ def page(measured: Measured, title: str = "") -> str:
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters |= {
+        "amount": amount,
         "percent": _percent,
         "interval": _interval,
         "p": findings.p_value,
         "signed": findings.signed,
+        "points": findings.points,
     }
     outputs = [laid_out(record) for record in measured.outputs]
     style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
@@ -48,13 +52,21 @@ def page(measured: Measured, title: str = "") -> str:
         title=title or _title(measured),
         headline=_unbroken(sentences.headline(measured.all)),
         summary=[_unbroken(sentence) for sentence in sentences.summary(measured.all)],
-        auto=[_unbroken(sentence) for sentence in sentences.auto_check(measured.all)],
+        auto=[_unbroken(sentence) for sentence in sentences.auto_checks(measured)],
         facts=_facts(measured),
         notes=measured.notes,
         reading=sentences.reading_notes(measured),
         views=[_view(view) for view in measured.views],
+        policies=sentences.POLICIES,
+        ablation=sentences.ABLATION.replace("`", ""),
+        ablations=[
+            (f"{model}, {view.name}", found)
+            for view in measured.ablated
+            for model in view.models
+            if (found := ablations(view, model))
+        ],
         arms=_arms(measured.all),
-        runs=[(meta["folder"], meta.get("command"), run_facts(meta)) for meta in measured.metas],
+        runs=[(meta["folder"], commands_of([meta]), run_facts(meta)) for meta in measured.metas],
         shown=sentences.shown_sentence(measured),
         style=Markup(style),
         script=Markup(script),
@@ -135,6 +147,7 @@ def _view(view: View) -> dict[str, Any]:
         "repairs": _named(view, "repairs", REPAIRS),
         "faults": _named(view, "faults", FAULTS),
         "stops": _stops(view),
+        "ladder": ladder_lines(rows) if any(row.tally.ladder for row in rows) else [],
         "scatter": _scatter(view, rows),
         "marks": [(model, charts.MARKS[number % len(charts.MARKS)]) for number, model in enumerate(view.models)],
         "pairs": [

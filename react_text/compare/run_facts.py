@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -42,6 +42,27 @@ def model_words(model: Mapping[str, Any]) -> str:
     file = model.get("path_name") if model.get("path_name") != model.get("name") else None
     digest = f"sha256 {str(model['digest'])[:16]}" if model.get("digest") else None
     return ", ".join(str(part) for part in (model.get("name"), model.get("family"), size, file, digest) if part)
+
+
+def commands_of(metas: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Every command that made these runs, once."""
+    given = [command for meta in metas for command in meta.get("commands") or [meta.get("command")] if command]
+    return list(dict.fromkeys(" ".join(str(command).split()) for command in given))
+
+
+def ablation_name(settings: Mapping[str, Any]) -> str | None:
+    """What a run is called that differs from a usual one in its steering policies alone; None where it does not."""
+    agent = settings.get("agent") or {}
+    if set(agent) != {"policies"} or not (agent["policies"] is None or isinstance(agent["policies"], Mapping)):
+        return None
+    if settings.get("label"):
+        return str(settings["label"])
+    if agent["policies"] is None:
+        return "not steered"
+    return ", ".join(
+        f"without {name}" if value is False else f"with {name} {setting_word(value)}"
+        for name, value in agent["policies"].items()
+    )
 
 
 def setting_word(value: Any) -> str:

@@ -9,6 +9,7 @@ import re
 from calendar import month_name
 from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import zip_longest
 from typing import Any
 
 from react_text.compare.tasks import LEFT_OUT, ExpectedCall, Task
@@ -58,12 +59,13 @@ def outcome(task: Task, record: Mapping[str, Any]) -> dict[str, Any]:
     """The outcome of a record.
 
     `strict` and `read` are of the first reply. `right_tool` and `right_arguments` are of the first calls that could
-    be read, None where the task needs none. `declined`, for a task that needs no call, is an answer in words without
-    any call; `unreadable` is a run of which nothing could be read: neither a call nor an answer.
+    be read and were not asked for again before they ran, None where the task needs none. `declined`, for a task that
+    needs no call, is an answer in words without any call; `unreadable` is a run of which nothing could be read:
+    neither a call nor an answer.
     """
     steps = record["steps"]
     first = steps[0] if steps else None
-    made: Sequence[Mapping[str, Any]] = next((step["calls"] for step in steps if step["kind"] == "action"), ())
+    made = first_calls_made(steps)
     answered = record["stop_reason"] == "answer" or (
         task.first_call_only and any(step["kind"] == "final" for step in steps)
     )
@@ -78,6 +80,16 @@ def outcome(task: Task, record: Mapping[str, Any]) -> dict[str, Any]:
         "declined": None if task.needs_call else answered and not called,
         "unreadable": not called and not answered,
     }
+
+
+def first_calls_made(steps: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The calls of the first reply that counts: one that was looked at again counts only where the next one failed."""
+    for step, following in zip_longest(steps, steps[1:]):
+        withdrawn = "second_look" in step.get("steered", ()) and following is not None and not following["fault"]
+        if step["kind"] == "action" and not withdrawn:
+            calls: Sequence[Mapping[str, Any]] = step["calls"]
+            return calls
+    return ()
 
 
 def _how_read(step: Mapping[str, Any] | None) -> str:

@@ -25,6 +25,14 @@ from react_text.compare.report_data import Measured, View
 SPOKEN = {"text": "free text", "text+grammar": "text under a grammar", "structured": "structured calls"}
 """The arms in a sentence."""
 
+POLICIES = "What each policy gives"
+
+ABLATION = (
+    "`auto` with other steering policies, against `auto` itself on the tasks and seeds that both ran. Differences are "
+    "the row's figure minus that of `auto`: minus points are what a policy gives that the row is without, minus tokens "
+    "and seconds what it costs a run."
+)
+
 
 def headline(view: View) -> str:
     """The one sentence: what the best arm of the best model solved, and what its furthest other arm did."""
@@ -81,34 +89,75 @@ def _about(top: Row, own: Sequence[Row]) -> str:
     return sentence
 
 
-def auto_check(view: View) -> list[str]:
-    """For each model with an `auto` arm: whether it did as well as the better of the others, and if not, why.
+def auto_checks(measured: Measured) -> list[str]:
+    """For each model and task set with an `auto` arm and others: whether it did as well as they, and if not, why."""
+    suites = measured.settled
+    return [
+        f"{model}, {view.name}: {sentence}" if len(suites) > 1 else f"{model}: {sentence}"
+        for view in suites
+        for model in view.models
+        for sentence in auto_check(view, model)
+    ]
 
-    It is held against the arms of the same dialect and settings, on the tasks and seeds that both ran.
+
+def auto_check(view: View, model: str) -> list[str]:
+    """The sentences for one model and task set.
+
+    Each `auto` is held against the arms of the same dialect and settings, on the tasks and seeds that both ran.
     """
     said = []
-    found = rows(view)
+    found = [row for row in rows(view) if row.model == model]
     for auto in (row for row in found if row.tally.arm == "auto"):
-        others = [row for row in found if row.model == auto.model and row is not auto and alike(row, auto)]
-        pairs = [(compare(row.tally, auto.tally, view), row) for row in others]
-        pairs = [(pair, row) for pair, row in pairs if pair.n]
-        if pairs:
-            said.append(_auto_sentence(auto, *min(pairs, key=lambda found: found[0].difference)))
+        others = [row for row in found if row is not auto and alike(row, auto)]
+        held = [(compare(row.tally, auto.tally, view), row) for row in others]
+        if held := [(pair, row) for pair, row in held if pair.n]:
+            said.append(_auto_sentence(auto, held))
     return said
 
 
-def _auto_sentence(auto: Row, pair: Paired, rival: Row) -> str:
-    figures = f"{pair.both + pair.gained:,} against {pair.both + pair.lost:,} of the same {pair.n:,}"
-    if pair.gained >= pair.lost:
-        return f"{auto.model}: {auto.label} did at least as well as the best other arm, {rival.label} ({figures})."
+def _auto_sentence(auto: Row, held: Sequence[tuple[Paired, Row]]) -> str:
+    worse = sorted((one for one in held if one[0].gained < one[0].lost), key=lambda one: one[0].difference)
+    no_worse = [one for one in held if one[0].gained >= one[0].lost]
+    if not worse:
+        nearest, rival = min(held, key=lambda one: one[0].difference)
+        which = "" if len(held) == 1 else f"nearest {rival.label}: "
+        return (
+            f"{auto.label} is at least as accurate as {_listed(held)} here "
+            f"({_figures(held)}; {which}{_tested(nearest)})."
+        )
+    against = "; ".join(f"{row.label}: {_figures([(pair, row)])}, {_tested(pair)}" for pair, row in worse)
+    sentence = f"{auto.label} is less accurate than {_listed(worse)} here ({against})"
+    if no_worse:
+        sentence += f", and at least as accurate as {_listed(no_worse)} ({_figures(no_worse)})"
+    rival = worse[0][1]
     modes = " and ".join(f"{count:,} in {name} mode" for name, count in sorted(auto.tally.modes.items()))
-    verdict = "within chance" if pair.p >= 0.05 else "more than chance"
     return (
-        f"{auto.model}: {auto.label} did worse than {rival.label} ({figures}; {points(pair)}, exact McNemar "
-        f"p {_equals(pair.p)}, {verdict}). It asked for {auto.tally.replies:,} replies, {modes}, and changed its "
-        f"mode in {auto.tally.changed_mode:,} runs; {auto.failed.k:,} of its {auto.failed.n:,} first replies could "
-        f"not be read, {rival.failed.k:,} of the other's {rival.failed.n:,}."
+        f"{sentence}. It asked for {auto.tally.replies:,} replies, {modes}, and changed its mode in "
+        f"{auto.tally.changed_mode:,} runs; {auto.failed.k:,} of its {auto.failed.n:,} first replies could not be "
+        f"read, {rival.failed.k:,} of the {rival.failed.n:,} of {rival.label}."
     )
+
+
+def _listed(held: Sequence[tuple[Paired, Row]]) -> str:
+    """The names of arms in a sentence."""
+    *names, last = [row.label for _, row in held]
+    return f"{', '.join(names)} and {last}" if names else last
+
+
+def _figures(held: Sequence[tuple[Paired, Row]]) -> str:
+    """What auto solved against each other arm, on the same runs."""
+    auto = {(pair.both + pair.gained, pair.n) for pair, _ in held}
+    if len(auto) > 1:
+        each = (f"{p.both + p.gained:,} against {p.both + p.lost:,} of the same {p.n:,} of {r.label}" for p, r in held)
+        return ", ".join(each)
+    ((own, n),) = auto
+    others = ", ".join(f"{pair.both + pair.lost:,}" for pair, _ in held)
+    return f"{own:,} against {others} of the same {n:,}"
+
+
+def _tested(pair: Paired) -> str:
+    verdict = ", which chance alone may explain" if pair.p >= 0.05 else ""
+    return f"{points(pair)}, exact McNemar p {_equals(pair.p)}{verdict}"
 
 
 def _equals(p: float) -> str:
@@ -152,6 +201,16 @@ def reading_notes(measured: Measured) -> list[str]:
     if any(tally.idle for tally in found):
         notes.append(
             "On tasks that need no call, declining in words and writing what cannot be read are counted apart."
+        )
+    if any(tally.ladder for tally in found):
+        notes.append(
+            "A reply that could not be used is asked for again with a correction; from the second correction in a row "
+            "on under the grammar, where the arm has one, and at a higher temperature. Given up are runs that ended as "
+            "stuck; not asked again are replies at which the steps of a run were spent."
+        )
+    if any(view.for_development for view in measured.suites) and measured.settled != measured.suites:
+        notes.append(
+            "Runs on development tasks (dev) are shown apart and have no part in the figures of the other task sets."
         )
     if len(found) > len(measured.all.models):
         notes.append("p are exact two-sided McNemar probabilities, each for itself: of many some are small by chance.")

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from react_text.protocol.examples import scalars
+from react_text.protocol.figures import figures, mentioned_figures
 from react_text.schema import resolve_ref
 from react_text.tools import Tool
 
@@ -22,7 +23,11 @@ MOST_VALUES = 600
 """Values that one argument is given to choose from: the earliest of the texts."""
 _QUOTED = re.compile(r"\"([^\"\n]{1,200})\"|“([^”\n]{1,200})”|(?<!\w)'([^'\n]{1,200})'(?!\w)|`([^`\n]{1,200})`")
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-])")
+_WORD = re.compile(r"[^\W_]+")
 _EDGES = " \t\r\n.,;:!?()[]{}<>\"'“”‘’`…"
+_CLAUSE_END = re.compile(r"(?:(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})\.|[!?;])\s|\n")
+_TITLE = re.compile(r"[A-Z][a-z]{1,2}\.")
+"""A word with a point that ends no sentence, such as "Dr."."""
 _SENTENCE_ENDS = ".!?:"
 _PIECE = 4
 """Letters of the pieces by which words are compared, so that "lists" is like "listing"."""
@@ -61,7 +66,7 @@ def spans(texts: Iterable[str]) -> list[str]:
     for text in texts:
         for one in quoted_texts(text):
             found[one.strip()] = None
-        for clause in re.split(r"[.!?;]\s|\n", text):
+        for clause in _CLAUSE_END.split(text):
             words = clause.split()
             for first in range(len(words)):
                 for last in range(first + 1, min(len(words), first + LONGEST_SPAN) + 1):
@@ -87,10 +92,10 @@ def names(text: str) -> list[str]:
             run = [word] if named else []
             if digit:
                 found[word] = None
-        if run and written[-1] in ".,;:!?)\"'”":
+        if run and written[-1] in ".,;:!?)\"'”" and not _TITLE.fullmatch(written):
             found[" ".join(run)] = None
             run = []
-        begins = written[-1] in _SENTENCE_ENDS
+        begins = written[-1] in _SENTENCE_ENDS and not _TITLE.fullmatch(written)
     if run:
         found[" ".join(run)] = None
     return [one for one in found if one]
@@ -106,7 +111,7 @@ def mentions(text: str, value: str) -> bool:
     except ValueError:
         number = math.nan
     if math.isfinite(number):
-        return number in numbers(text)
+        return number in figures(text)
     wanted = value.strip().casefold()
     ending = r"[^\W\d_]{0,2}" if len(wanted) > _SHORT_WORD else ""
     return re.search(rf"(?<!\w){re.escape(wanted)}{ending}(?!\w)", text.casefold()) is not None
@@ -120,13 +125,13 @@ def narrowed(tool: Tool, texts: Sequence[str], without: Iterable[str] = (), arou
     """
     banned = {one.casefold() for one in without}
     words = [one for one in spans(texts) if one.casefold() not in banned]
-    figures = [one for text in texts for one in numbers(text) if str(one) not in banned]
+    counted = [one for text in texts for one in figures(text) if str(one) not in banned]
     shaped = {
         form: list(dict.fromkeys(match[0] for text in (*texts, *around) for match in shape.finditer(text)))
         for form, shape in _SHAPES.items()
     }
     tool = with_mentioned_choices(tool, "\n".join((*texts, *around)))
-    held = _Held(tool.parameters, words, figures, shaped)
+    held = _Held(tool.parameters, words, counted, shaped)
     return replace(tool, parameters=held.schema(tool.parameters, 0))
 
 
@@ -148,8 +153,38 @@ def with_mentioned_choices(tool: Tool, text: str) -> Tool:
 
 
 def ungrounded(tool: Tool, arguments: Mapping[str, Any], known: str) -> list[tuple[str, str]]:
-    """Arguments, as (name, value), that the known text does not hold although they are free to be anything."""
-    return [(name, text) for name, text in _open_values(tool, arguments) if text and not mentions(known, text)]
+    """Arguments, as (name, value), that the known text does not hold although they are free to be anything.
+
+    A value of which the text holds more than half of the words, or all before a comma, is made from the text.
+    """
+    opened = [(name, text) for name, text in _open_values(tool, arguments) if text and not mentions(known, text)]
+    words = set(_WORD.findall(known.casefold())) if opened else set()
+    return [(name, text) for name, text in opened if not _made_from(known, words, text)]
+
+
+def repeated(tool: Tool, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Arguments, as (name, value), that are free to be any text and hold what an earlier one holds."""
+    texts = {name: value for name, value in arguments.items() if isinstance(value, str) and value}
+    seen: set[str] = set()
+    found = []
+    for name, text in _open_values(tool, texts):
+        if text.casefold() in seen:
+            found.append((name, text))
+        seen.add(text.casefold())
+    return found
+
+
+def put_right(tool: Tool, arguments: Mapping[str, Any], doubtful: Collection[str], texts: Sequence[str]) -> Tool:
+    """The tool held to these arguments, but for the doubtful: taken from the texts, or left out if optional."""
+    required = tool.parameters.get("required") or ()
+    open_again = narrowed(tool, texts).parameters.get("properties") or {}
+    properties = {
+        name: open_again[name] if name in doubtful else {"enum": [arguments[name]]}
+        for name in tool.parameters.get("properties") or {}
+        if name in arguments and (name in required or name not in doubtful)
+    }
+    parameters = {**tool.parameters, "properties": properties, "required": list(properties)}
+    return replace(tool, parameters=parameters)
 
 
 def open_texts(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
@@ -160,7 +195,7 @@ def open_texts(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
 def unfillable(tool: Tool, text: str) -> int:
     """How many required arguments of a tool want a number or a date and the like, of which the text has too few."""
     schemas = _argument_schemas(tool)
-    spare = len(numbers(text))
+    spare = len(mentioned_figures(text))
     missing = 0
     for name in tool.parameters.get("required") or ():
         schema = schemas.get(name, {})
@@ -199,6 +234,21 @@ def words_of(tool: Tool) -> frozenset[str]:
     questions = (example.question for example in tool.examples)
     texts = (tool.name.replace("_", " "), tool.description, *properties, *choices, *questions)
     return frozenset(_words(" ".join(texts)))
+
+
+def _made_from(known: str, words: Collection[str], text: str) -> bool:
+    head, comma, _ = text.partition(",")
+    if comma and head.strip() and mentions(known, head):
+        return True
+    own = _WORD.findall(text.casefold())
+    counted = figures(known)
+    found = sum(
+        word in words
+        or (word.isdecimal() and int(word) in counted)
+        or (len(word) > _PIECE and any(one.startswith(word[:_PIECE]) for one in words))
+        for word in own
+    )
+    return found > len(own) / 2
 
 
 def _choices(schema: Any) -> Sequence[Any]:

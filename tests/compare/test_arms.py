@@ -78,6 +78,8 @@ def test_a_step_says_where_the_loop_intervened() -> None:
 class _Weighing(Scripted):
     """Finds the tool that is right here the likeliest, and every way alike after a question for nothing."""
 
+    parameter_count = 0
+
     def log_probabilities(
         self, messages: Any, reply_start: str, continuations: Any, *, tools: Any = ()
     ) -> tuple[float, ...]:
@@ -91,6 +93,14 @@ def test_only_what_a_user_gets_is_steered(arm: str, steered: list[str]) -> None:
     call = 'Thought: I need stock for this.\nAction: stock\nAction Input: {"sku": "KT-481"}'
     record = recorded(STOCK, _Weighing([call, "Thought: I know.\nFinal Answer: 7"]), arm)
     assert record["steps"][0]["steered"] == steered
+
+
+@pytest.mark.parametrize(("parameters", "begun"), [(500_000_000, True), (2_000_000_000, False)])
+def test_a_policy_that_is_off_leaves_the_others_as_the_model_has_them(parameters: int, begun: bool) -> None:
+    model = _Weighing(_text_run())
+    model.parameter_count = parameters
+    recorded(STOCK, model, "auto", settings=Settings(agent={"policies": {"choose": False}}))
+    assert model.requests[1].reply_start.endswith("Final Answer:") is begun
 
 
 @pytest.mark.parametrize("arm", ["text", "structured"])

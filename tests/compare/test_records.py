@@ -175,8 +175,17 @@ def test_arms_and_models_can_be_added_to_a_run(tmp_path: Path) -> None:
         folder.write_meta(META)
         joined = folder.write_meta(more)
     assert joined["arms"] == ["text", "structured"]
+    assert joined["commands"] == ["first", "second"]
     assert [model["parameters"] for model in joined["models"]] == [135, 1]
     assert read_meta(tmp_path) == joined
+
+
+def test_a_command_that_goes_on_with_a_run_is_kept_once(tmp_path: Path) -> None:
+    with RunFolder(tmp_path) as folder:
+        for command in ("first", "first", "second", "first"):
+            joined = folder.write_meta(META | {"command": command, "seeds": [0, len(command)]})
+    assert joined["commands"] == ["first", "second"]
+    assert joined["seeds"] == [0, 5, 6]
 
 
 def test_a_folder_that_is_no_run_is_told_so(tmp_path: Path) -> None:

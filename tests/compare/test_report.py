@@ -22,8 +22,9 @@ from react_text import parse
 from react_text.cli import main
 from react_text.compare import findings, sentences
 from react_text.compare.elsewhere import NOT_MEASURED
-from react_text.compare.models_page import models_page, recommend
+from react_text.compare.models_page import models_page
 from react_text.compare.outputs import laid_out, pieces
+from react_text.compare.recommended import recommend
 from react_text.compare.report import write_report
 from react_text.compare.report_data import read_runs
 from react_text.compare.report_markdown import markdown
@@ -188,7 +189,7 @@ def test_another_model_file_under_the_same_name_is_another_model(run, tmp_path):
     assert [name.partition(" (")[0] for name in measured.all.models] == ["made-1", "made-1"]
     assert measured.all.models[1] == "made-1 (ffffffff)"
     text = models_page(measured)
-    assert text.index("### made-1 (ffffffff)") < text.index("sha256 ffffffffffffffff") < text.index("Run other:")
+    assert text.index("### made-1 (ffffffff)") < text.index("sha256 ffffffffffffffff") < text.index("| other |")
 
 
 def test_task_sets_that_differ_under_one_name_are_called_out(run, tmp_path):
@@ -196,6 +197,18 @@ def test_task_sets_that_differ_under_one_name_are_called_out(run, tmp_path):
     about["tasks"]["digest"] = "f" * 64
     other = write_run(tmp_path / "other", list(records(["made-1"], ARMS, 26)), about)
     assert any("The task set builtin (test) is not the same" in note for note in read_runs([run, other]).notes)
+
+
+def test_a_run_over_a_part_of_a_task_set_says_how_large_it_is(tmp_path):
+    folders = []
+    for arm, count in (("text", 9), ("auto", 4)):
+        about = meta(["made-1"], [arm], count=count)
+        about["tasks"]["digest"] = str(count) * 64
+        folders.append(write_run(tmp_path / arm, list(records(["made-1"], [arm], count)), about))
+    assert read_runs(folders).notes == [
+        "The task set builtin (test) is not the same in all runs: 9 and 4 tasks. Arms are compared on those that both "
+        "ran."
+    ]
 
 
 def test_runs_with_other_settings_are_compared_and_not_mixed(run, tmp_path):
@@ -280,10 +293,9 @@ def test_where_auto_does_worse_the_report_says_so_and_why(tmp_path):
     lines = list(records(["made-1"], ["text", "auto"], 30))
     for line in lines:
         line["outcome"]["solved"] = line["arm"] == "text" or line["task"].endswith("1")
-    (sentence,) = sentences.auto_check(
-        read_runs([write_run(tmp_path / "run", lines, meta(["made-1"], ["text", "auto"]))]).all
-    )
-    assert "auto did worse than text (3 against 30 of the same 30; −90.0 points" in sentence
+    measured = read_runs([write_run(tmp_path / "run", lines, meta(["made-1"], ["text", "auto"]))])
+    (sentence,) = sentences.auto_checks(measured)
+    assert "auto is less accurate than text here (text: 3 against 30 of the same 30, −90.0 points" in sentence
     assert "changed its mode in" in sentence
 
 
@@ -386,7 +398,7 @@ def test_a_recommendation_is_chosen_on_development_tasks_and_reported_on_the_oth
     assert chosen.cell.arm == "text"
     assert [view.name for view in chosen.held_out] == ["bfcl:multiple (test)"]
     text = models_page(measured)
-    assert "had no part in the choice" in text
+    assert "bfcl:multiple (test) had no part in the choice" in text
     assert "On bfcl:multiple (test): 0 % (0–16 %), 0 of 20 solved." in text
 
 

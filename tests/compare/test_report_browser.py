@@ -45,7 +45,7 @@ def address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     hostile = record("made-1", "text", "hostile", text=HOSTILE, question=HOSTILE, category="hostile")
     one = write_run(folder / "one", [*records(["made-1", "made-2"], ARMS, 12), hostile], meta(["made-1"], ARMS))
-    two = write_run(folder / "two", list(records(["made-1"], ARMS, 6)), meta(["made-1"], ARMS, "bfcl:simple", "dev"))
+    two = write_run(folder / "two", list(records(["made-1"], ARMS, 6)), meta(["made-1"], ARMS, "bfcl:simple"))
     write_report(read_runs([one, two]), folder)
     return (folder / "report.html").as_uri()
 
@@ -172,9 +172,9 @@ def test_another_task_set_shows_its_own_figures(opened):
     from selenium.webdriver.support.select import Select
 
     suite = Select(the(opened, "#suite"))
-    assert [option.text for option in suite.options] == ["all task sets", "builtin (test)", "bfcl:simple (dev)"]
-    suite.select_by_visible_text("bfcl:simple (dev)")
-    assert "bfcl:simple (dev)" in the(opened, ".view:not([hidden])").text
+    assert [option.text for option in suite.options] == ["all task sets", "builtin (test)", "bfcl:simple (test)"]
+    suite.select_by_visible_text("bfcl:simple (test)")
+    assert "bfcl:simple (test)" in the(opened, ".view:not([hidden])").text
     assert "of 6" in the(opened, ".view:not([hidden]) .rows .n:not(:empty)").text
 
 

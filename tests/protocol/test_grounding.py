@@ -11,6 +11,8 @@ from react_text.protocol.grounding import (
     names,
     narrowed,
     numbers,
+    put_right,
+    repeated,
     spans,
     unfillable,
     ungrounded,
@@ -145,3 +147,46 @@ def test_choices_are_held_to_what_the_text_names_for_each_argument():
 
 def test_one_named_choice_does_not_settle_two_arguments():
     assert with_mentioned_choices(CONVERT, "Convert 3 miles.").parameters == CONVERT.parameters
+
+
+LAKES = Tool(
+    "compare_lakes",
+    "Compare two lakes",
+    {
+        "type": "object",
+        "properties": {"one": {"type": "string"}, "other": {"type": "string"}, "note": {"type": "string"}},
+        "required": ["one", "other"],
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "known"),
+    [
+        ("Los Angeles, CA", "Any vegan places in Los Angeles?"),
+        ("2031-03-11", "What did it cost on March 11, 2031?"),
+        ("x**3", "The area under x^3 from -2 to 3"),
+        ("Germany", "The history of German towns"),
+    ],
+)
+def test_a_value_made_from_the_words_of_a_text_is_not_from_nowhere(value, known):
+    assert ungrounded(tide, {"harbor": value}, known) == []
+
+
+@pytest.mark.parametrize("value", ["Manchester City", "harbor", "Bergen, Norway"])
+def test_a_value_of_which_a_text_holds_half_or_less_is_from_nowhere(value):
+    assert ungrounded(tide, {"harbor": value}, "How is Manchester United doing?") == [("harbor", value)]
+
+
+def test_the_same_text_in_two_arguments_is_found():
+    assert repeated(LAKES, {"one": "Inari", "other": "inari"}) == [("other", "inari")]
+    assert repeated(LAKES, {"one": "Inari", "other": "Saimaa"}) == []
+
+
+def test_put_right_changes_only_what_is_doubtful_and_leaves_out_what_is_optional():
+    given_before = {"one": "Inari", "other": "Bodensee", "note": "deep"}
+    held = put_right(LAKES, given_before, ["other", "note"], ["Which is deeper, Inari or Saimaa?"]).parameters
+    assert first_problem({"one": "Inari", "other": "Saimaa"}, held) is None
+    assert first_problem({"one": "Saimaa", "other": "Saimaa"}, held) is not None
+    assert first_problem({"one": "Inari", "other": "Bodensee"}, held) is not None
+    assert "note" not in held["properties"]

@@ -1,0 +1,68 @@
+"""Optional arguments: which of them a text asks for, and which it has nothing for. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from react_text.protocol.figures import mentioned_figures
+from react_text.protocol.grounding import mentions
+from react_text.schema import resolve_ref
+from react_text.tools import Tool
+
+_STEM = 5
+"""Letters by which a word of an argument's name is known again: "details" in "with detailed notes"."""
+
+
+def with_settled_options(tool: Tool, text: str) -> Tool:
+    """The tool with the optional arguments that the text asks for required, and numbers that it does not hold left out.
+
+    Asked for is a choice from a list that the text names, a switch whose name it names, and a number where it holds
+    exactly one more than the required ones take. All else is left to the model.
+    """
+    properties: dict[str, Any] = dict(tool.parameters.get("properties") or {})
+    required = list(tool.parameters.get("required") or ())
+    kinds = {name: _kind(schema, tool.parameters) for name, schema in properties.items()}
+    optional = [name for name in properties if name not in required]
+    asked = [name for name in optional if _asked_for(name, kinds[name], properties[name], tool, text)]
+    counted = [name for name in optional if kinds[name] in ("integer", "number")]
+    if counted and not {"array", "object", ""} & set(kinds.values()):
+        spare = len(mentioned_figures(text)) - sum(kinds[name] in ("integer", "number") for name in required)
+        if spare == len(counted) == 1:
+            asked += counted
+        elif spare <= 0:
+            properties = {name: schema for name, schema in properties.items() if name not in counted}
+    if not asked and len(properties) == len(kinds):
+        return tool
+    parameters = {**tool.parameters, "properties": properties, "required": [*required, *asked]}
+    return replace(tool, parameters=parameters)
+
+
+def _asked_for(name: str, kind: str, schema: Any, tool: Tool, text: str) -> bool:
+    if kind == "enum":
+        choices = resolve_ref(schema, tool.parameters).get("enum") or ()
+        return any(isinstance(one, str) and one and mentions(text, one) for one in choices)
+    if kind == "boolean":
+        words = re.findall(r"[^\W\d_]{3,}", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())
+        known = {word[:_STEM] for word in re.findall(r"[^\W\d_]+", text.casefold())}
+        return bool(words) and all(word[:_STEM] in known for word in words)
+    return False
+
+
+def _kind(schema: Any, root: Mapping[str, Any]) -> str:
+    """The type of an argument's values besides null, "enum" for a choice from a list, "" for several types."""
+    resolved = resolve_ref(schema, root)
+    ways = resolved.get("anyOf")
+    if isinstance(ways, list | tuple):
+        ways = [resolve_ref(one, root) for one in ways]
+        ways = [one for one in ways if one.get("type") != "null"]
+        if len(ways) != 1:
+            return ""
+        resolved = ways[0]
+    if "enum" in resolved:
+        return "enum"
+    kind = resolved.get("type")
+    kinds = [one for one in kind if one != "null"] if isinstance(kind, list | tuple) else [kind]
+    return kinds[0] if len(kinds) == 1 and isinstance(kinds[0], str) else ""

@@ -1,0 +1,62 @@
+"""The parts of a question, and those that nothing found so far speaks of. Pure.
+
+Parts end where sentences do, at commas and at the English "and". A short capitalised word with a point is a title.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+_BETWEEN = re.compile(r"(?:[?;!]|,(?=\s)|(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})\.(?=\s)|\s&(?=\s)|\s(?:and|plus)(?=\s))+\s*", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_STEM = 4
+"""Letters by which a word is known again: "mats" is like "mat"."""
+_SAY_NOTHING = frozenset(
+    "a also an and any are as at be been both by can could did do does either else for from get give had has have he "
+    "her him his how i if in into is it its just kind last let list look me much my need next of on one or other our "
+    "out please say says she should show so some sort tell than that the their them then there these they this those "
+    "to too up us want was we were what what's when where whether which who who's whom whose why will with would you "
+    "your many more most need now".split()
+)
+"""Words that ask, join or point, and name nothing."""
+
+
+def unanswered_parts(question: str, values: Iterable[str], results: str, known: Collection[str]) -> list[str]:
+    """What the parts of a question ask for that hold no value of a call so far, of `values`.
+
+    A part's own words are those that no other part has. What it asks for is its first run of own words that neither
+    `results` nor the tools have: `known` are words that say nothing new, in small letters. Empty where no part holds
+    a value, as then nothing shows what an answer would look like.
+    """
+    parts = [_WORD.findall(part) for part in _BETWEEN.split(question)]
+    stems = [{_stem(word) for word in part} for part in parts]
+    used = {_stem(word) for value in values for word in _WORD.findall(value)}
+    seen = {_stem(word) for word in _WORD.findall(results)}
+    passed_over = _SAY_NOTHING.union(known)
+    found: list[str] = []
+    answered = False
+    for at, part in enumerate(parts):
+        elsewhere = set[str]().union(*(one for other, one in enumerate(stems) if other != at))
+        own = [word for word in part if _stem(word) not in elsewhere]
+        if any(_stem(word) in used for word in own):
+            answered = True
+            continue
+        new = {word for word in own if word.casefold() not in passed_over and _stem(word) not in seen}
+        if run := _first_run(part, new):
+            found.append(run)
+    return found if answered else []
+
+
+def _first_run(part: list[str], new: Collection[str]) -> str:
+    run: list[str] = []
+    for word in part:
+        if word in new:
+            run.append(word)
+        elif run:
+            break
+    return " ".join(run)
+
+
+def _stem(word: str) -> str:
+    return word.casefold()[:_STEM] if len(word) > _STEM else word.casefold().rstrip("s")

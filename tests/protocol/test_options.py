@@ -1,0 +1,68 @@
+"""Optional arguments that a question asks for, and those that it has nothing for."""
+
+import pytest
+
+from react_text.protocol.options import with_settled_options
+from react_text.tools import Tool
+
+RATES = Tool(
+    "crime_rate",
+    "Rate of crimes in a town",
+    {
+        "type": "object",
+        "properties": {
+            "town": {"type": "string"},
+            "year": {"type": "integer"},
+            "kind": {"enum": ["violent", "petty"]},
+            "detailed": {"type": "boolean"},
+        },
+        "required": ["town"],
+    },
+)
+
+
+def settled(question, tool=RATES):
+    held = with_settled_options(tool, question).parameters
+    return set(held["properties"]), set(held["required"])
+
+
+@pytest.mark.parametrize(
+    ("question", "offered", "required"),
+    [
+        ("How safe is Oban?", {"town", "kind", "detailed"}, {"town"}),
+        ("How safe was Oban in 2020?", {"town", "year", "kind", "detailed"}, {"town", "year"}),
+        ("How safe was Oban between 2018 and 2020?", {"town", "year", "kind", "detailed"}, {"town"}),
+        ("Violent deeds in Oban", {"town", "kind", "detailed"}, {"town", "kind"}),
+        ("Give me details on how safe Oban is", {"town", "kind", "detailed"}, {"town", "detailed"}),
+    ],
+)
+def test_what_the_question_asks_for_is_required_and_a_number_it_does_not_hold_left_out(question, offered, required):
+    assert settled(question) == (offered, required)
+
+
+def test_beside_a_list_numbers_are_left_to_the_model():
+    mean = Tool(
+        "mean",
+        "",
+        {
+            "type": "object",
+            "properties": {"of": {"type": "array", "items": {"type": "number"}}, "digits": {"type": "integer"}},
+            "required": ["of"],
+        },
+    )
+    assert with_settled_options(mean, "The mean of 1, 2 and 3") is mean
+    assert with_settled_options(mean, "The mean of them") is mean
+
+
+def test_an_argument_that_may_be_null_is_settled_as_its_other_type():
+    nullable = {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None}
+    tool = Tool("top", "", {"type": "object", "properties": {"who": {"type": "string"}, "count": nullable}})
+    assert settled("Who leads?", tool=Tool(tool.name, "", {**tool.parameters, "required": ["who"]})) == (
+        {"who"},
+        {"who"},
+    )
+
+
+def test_a_tool_without_optional_arguments_stays_as_it_is():
+    tool = Tool("tide", "", {"type": "object", "properties": {"harbor": {"type": "string"}}, "required": ["harbor"]})
+    assert with_settled_options(tool, "The tide in Oban at 5?") is tool
