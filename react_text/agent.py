@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from react_text.answer_shape import AnswerShape
 from react_text.approval import Confirm, allowed, refusal, settled
-from react_text.asking import as_backend, asking_modes, learn_text, policies_for, tool_support
+from react_text.asking import as_backend, asking_modes, grammar_use_for, learn_text, policies_for, tool_support
 from react_text.backends.base import Backend, Delta, Progress, Reply, Sampling, StreamItem
 from react_text.data import load_dialect
 from react_text.errors import BackendError, GrammarError
@@ -63,7 +63,8 @@ class Agent:
         The name of a dialect that comes with the package, or a path to a dialect file.
     grammar:
         "always" constrains every reply to the tools offered, "ladder" only after two unreadable replies in a row,
-        "never" not at all. None takes "always" where the backend has grammars.
+        "never" not at all. None takes "always" where the backend has grammars, and "ladder" where it takes only a JSON
+        Schema.
     instructions:
         The caller's own text, placed after the rules in the system turn.
     max_steps, max_tokens, token_budget, time_budget:
@@ -116,7 +117,7 @@ class Agent:
             limits=Limits(max_steps, max_tokens, token_budget, time_budget),
             sampling=sampling or Sampling(),
             policies=policies_for(self.backend) if policies == "auto" else policies,
-            grammar_use=grammar or ("always" if self.backend.supports_grammar else "never"),
+            grammar_use=grammar or grammar_use_for(self.backend),
             context_length=self.backend.context_length,
             count_tokens=self.backend.count_tokens,
         )
@@ -369,6 +370,8 @@ class _Writing:
         unlabelled: Section | None = "final" if plain else "thought" if item.request.tools else None
         if unlabelled == "thought" and single and item.request.reply_start:
             unlabelled = "call"  # begun in the model's own format, up to the arguments
+        if unlabelled is None and item.request.reply_schema is not None:
+            unlabelled = "call"  # an object, which holds no label
         self.watch = Watch(tuple(agent.toolbox), item.request.reply_start, single=single, unlabelled=unlabelled)
         self.request = replace(item.request, until=self.enough)
         self.written = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from react_text.backends.base import Backend
 from react_text.backends.gbnf import check_grammar
@@ -18,11 +18,13 @@ from react_text.data import load_grammar_skeleton
 from react_text.errors import GrammarError
 from react_text.models import resolve_model
 from react_text.modes import AskingMode, StructuredMode, TextMode
+from react_text.profiles import profile_for
 from react_text.protocol.dialect import Dialect
 from react_text.protocol.examples import examples_of
 from react_text.protocol.grammar import Wanted as GrammarWanted
 from react_text.protocol.grammar import text_grammar, value_grammar
-from react_text.protocol.native_grammar import native_grammar
+from react_text.protocol.grammar_forms import json_schema_form
+from react_text.protocol.native_grammar import format_of, native_grammar
 from react_text.protocol.render import Entry, opening, structured_opening, to_text
 from react_text.steering import Policies
 from react_text.switch import Mode, Wanted
@@ -32,10 +34,6 @@ _log = logging.getLogger("react_text")
 
 EXAMPLES_SHARE = 0.4
 """The share of the context that the opening may take before worked examples are left out."""
-ANSWER_BEGUN_PARAMETERS = 1_000_000_000
-"""The largest model for which the answer is begun after a good result; a larger one may call again of itself."""
-STEERED_PARAMETERS = 4_000_000_000
-"""The largest model that is steered by default. What was measured are models of 0.1, 0.5 and 1.5 billion."""
 
 
 def as_backend(model: Backend | str) -> Backend:
@@ -48,9 +46,14 @@ def asking_modes(
 ) -> dict[Mode, AskingMode]:
     """The ways to ask this backend with these tools. `instructions` is the caller's own text for the system turn."""
     made = grammar_of(backend, dialect, tools)
+    schema = reply_schema_of(backend, tools) if made is None else None
     return {
         "text": TextMode(
-            dialect, tools, fitted_opening(backend, dialect, tools, instructions), {"any": made} if made else {}
+            dialect,
+            tools,
+            fitted_opening(backend, dialect, tools, instructions),
+            {"any": made} if made else {},
+            {"any": schema} if schema else {},
         ),
         "structured": _structured(backend, tools, instructions),
     }
@@ -72,17 +75,19 @@ def _structured(backend: Backend, tools: tuple[Tool, ...], instructions: str) ->
     grammars: dict[str, str] = {
         one: made for one in wanted if (made := call_grammar_of(backend, tools, one)) is not None
     }
-    return StructuredMode(tools, entries, pairs_by_position(backend), grammars, find_out())
+    family = find_out()
+    think = getattr(backend, "reasoning", None)
+    begun = think is not None and think() == "begun"
+    end = f"{format_of(family).thinks[1]}\n\n" if begun and family else ""
+    return StructuredMode(tools, entries, pairs_by_position(backend), grammars, family, end)
 
 
 def policies_for(backend: Backend) -> Policies | None:
-    """How a model is steered by default: in process, and up to STEERED_PARAMETERS."""
+    """How a model is steered by default: in process, by its profile."""
     if not hasattr(backend, "log_probabilities"):
         return None
-    parameters = getattr(backend, "parameter_count", 0)
-    if parameters > STEERED_PARAMETERS:
-        return None
-    return Policies(begin_answer=parameters <= ANSWER_BEGUN_PARAMETERS)
+    profile = profile_for(getattr(backend, "architecture", ""), getattr(backend, "parameter_count", 0))
+    return None if profile is None else profile.policies
 
 
 def tool_support(backend: Backend, mode: Wanted) -> Support:
@@ -147,7 +152,31 @@ def grammar_of(
         return None
     skeleton = load_grammar_skeleton(dialect.grammar)
     made = text_grammar(skeleton, dialect, tools, wanted, parallel=parallel, answer_schema=answer_schema).gbnf
-    return made if _usable(made) else None
+    takes = getattr(backend, "takes_grammar", None)
+    return made if _usable(made) and (takes is None or takes(made)) else None
+
+
+def reply_schema_of(backend: Backend, tools: tuple[Tool, ...], wanted: GrammarWanted = "any") -> dict[str, Any] | None:
+    """The JSON Schema of a reply that is a call object, for where no grammar is taken; None where neither is."""
+    if not tools or not takes_json_schema(backend):
+        return None
+    return json_schema_form(tools, wanted)
+
+
+def takes_json_schema(backend: Backend) -> bool:
+    """Whether a backend can hold a reply to a JSON Schema."""
+    return bool(getattr(backend, "takes_json_schema", False))
+
+
+def grammar_use_for(backend: Backend) -> Literal["always", "ladder", "never"]:
+    """When replies are held to a grammar by default: from the start where the published format can be held.
+
+    A backend that takes only a JSON Schema makes of a reply another thing than it was told to write, and of its
+    thought nothing: that is for when it has failed to write it.
+    """
+    if backend.supports_grammar:
+        return "always"
+    return "ladder" if takes_json_schema(backend) else "never"
 
 
 def call_grammar_of(
@@ -156,8 +185,12 @@ def call_grammar_of(
     """The grammar of a reply in the model's own call format, or None where there is none or it is not known."""
     find_out = getattr(backend, "call_format", None)
     family = find_out() if find_out is not None and backend.supports_grammar else None
-    made = None if family is None else native_grammar(family, tools, wanted, answer_schema=answer_schema).gbnf
-    return made if made is not None and _usable(made) else None
+    if family is None:
+        return None
+    think = getattr(backend, "reasoning", None)
+    reasoning = think() if think is not None else None
+    made = native_grammar(family, tools, wanted, reasoning=reasoning, answer_schema=answer_schema).gbnf
+    return made if _usable(made) else None
 
 
 def value_grammar_of(backend: Backend, schema: Any) -> str | None:

@@ -23,11 +23,13 @@ FACTS = {
     "server": "which server it is",
     "tools": "whether tools reach the model and its calls come back as such (yes, no)",
     "grammar": "the parameter that takes a GBNF grammar, or none",
+    "regex": "the parameter that takes a regular expression for the reply, or none",
+    "json_schema": "the parameter that takes a JSON Schema for the reply, or none",
     "prefill": "how a begun reply is continued (as_is, flags), or none",
     "context_length": "how many tokens the context holds",
     "template": "whether the model has a chat template (yes, no)",
     "refused": "the parameters that the endpoint would not take",
-    "refused_grammars": "digests of the sound grammars that the endpoint would not take",
+    "refused_grammars": "digests of the sound grammars and schemas that the endpoint would not take",
     "probe": "what a probe measured",
 }
 """Every fact that can be found, with one sentence each."""
@@ -79,7 +81,20 @@ class Capabilities:
     @property
     def grammar(self) -> str | None:
         """The parameter that takes a GBNF grammar, None where there is none or none is known."""
-        value = self.get("grammar")
+        return self._parameter("grammar")
+
+    @property
+    def regex(self) -> str | None:
+        """The parameter that takes a regular expression for the whole reply, None as for `grammar`."""
+        return self._parameter("regex")
+
+    @property
+    def json_schema(self) -> str | None:
+        """The parameter that takes a JSON Schema for the whole reply, None as for `grammar`."""
+        return self._parameter("json_schema")
+
+    def _parameter(self, fact: str) -> str | None:
+        value = self.get(fact)
         return None if value in (None, "none") or value in self.refused else str(value)
 
     @property

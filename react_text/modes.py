@@ -18,7 +18,7 @@ from react_text.messages import Call, Fault, Message, Turn
 from react_text.parsing import parse, parse_message
 from react_text.protocol.dialect import Dialect
 from react_text.protocol.grammar import Grammar, arguments_grammar, value_grammar
-from react_text.protocol.native_grammar import format_of
+from react_text.protocol.native_grammar import begun_arguments_grammar, format_of
 from react_text.protocol.render import Entry, answer_message, call_message, step_text, to_text
 from react_text.steering import Move
 from react_text.switch import Mode as ModeName
@@ -32,13 +32,15 @@ ANSWER_START = "The answer is"
 class TextMode:
     """Tools through plain text: the dialect's rules and worked examples in front, every reply begun and read as text.
 
-    `grammars` holds GBNF texts by what is wanted ("any"), empty where the backend takes none.
+    `grammars` holds GBNF texts by what is wanted ("any"), empty where the backend takes none. `schemas` holds JSON
+    Schemas of replies that are call objects, for a backend that takes only those: such a reply is not begun.
     """
 
     dialect: Dialect
     tools: tuple[Tool, ...]
     opening: Sequence[Entry]
     grammars: Mapping[str, str] = field(default_factory=dict)
+    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     name: ModeName = "text"
 
     @property
@@ -56,24 +58,30 @@ class TextMode:
         """The request for the next turn; without tools it is a plain question."""
         if not self.tools:
             return Request(self.messages(history), max_tokens=max_tokens, sampling=sampling)
+        held = grammar and not answer_only
+        schema = self.schemas.get("any") if held else None
+        start = self.dialect.final_start if answer_only else self.dialect.reply_start
         return Request(
             messages=self.messages(history),
-            reply_start=self.dialect.final_start if answer_only else self.dialect.reply_start,
+            reply_start=start if schema is None else "",
             stop=self.dialect.stop,
             max_tokens=max_tokens,
             sampling=sampling,
-            grammar=self.grammars.get("any") if grammar and not answer_only else None,
+            grammar=self.grammars.get("any") if held else None,
+            reply_schema=schema,
         )
 
     def begun(self, request: Request, move: Move, *, looked_up: bool) -> Request:
         """The request with its reply begun as the move says; `looked_up` is whether any tool has been used."""
         if move.kind == "call" and move.tool is not None:
             held = _usable(arguments_grammar(move.tool, " ")) if request.grammar else None
-            return replace(request, reply_start=self._call_start(move.tool), grammar=held)
+            return replace(request, reply_start=self._call_start(move.tool), grammar=held, reply_schema=None)
         if move.kind == "answer":
             start = self.dialect.final_start if looked_up or move.shape is not None else self._no_tool_start
-            held = _usable(value_grammar(move.shape, " ")) if move.shape is not None and move.held else None
-            return replace(request, reply_start=start + (f" {move.said}" if move.said else ""), grammar=held)
+            start += f" {move.said}" if move.said else ""
+            shape = move.shape if move.held else None
+            held = None if shape is None else _usable(value_grammar(shape, " "))
+            return replace(request, reply_start=start, grammar=held, reply_schema=shape)
         return request
 
     def ways(self) -> tuple[str, tuple[str, ...]]:
@@ -110,7 +118,8 @@ class StructuredMode:
     a model that is known to pair results by position instead of by id. In process, `grammars` holds GBNF texts of whole
     replies in the model's own call format, by what is wanted ("any", "answer"), as endpoints take none with tools.
     `call_format` is that format, a key of `native_grammar.FORMATS`; "bare" shows earlier calls as the JSON that such a
-    model writes, not with its template's marks.
+    model writes, not with its template's marks. `thought_end` ends the reasoning that the template has begun a reply
+    with, "" where it begins none: it goes before whatever a reply is begun with.
     """
 
     tools: tuple[Tool, ...]
@@ -118,6 +127,7 @@ class StructuredMode:
     one_call_a_turn: bool = False
     grammars: Mapping[str, str] = field(default_factory=dict)
     call_format: str | None = None
+    thought_end: str = ""
     name: ModeName = "structured"
 
     @property
@@ -148,23 +158,26 @@ class StructuredMode:
         """The request with its reply begun as the move says; an endpoint's replies cannot be begun."""
         if move.shape is not None:
             held = _usable(value_grammar(move.shape)) if move.held else None
-            return replace(request, tools=(), tool_choice=None, parallel_tool_calls=None, grammar=held)
+            shape = move.shape if move.held else None
+            asked = replace(request, tools=(), tool_choice=None, parallel_tool_calls=None)
+            return replace(asked, grammar=held, reply_schema=shape)
         if self.call_format is None:
             return request
         if move.kind == "call" and move.tool is not None:
-            before, after = format_of(self.call_format).whole(move.tool.name)
-            held = _usable(arguments_grammar(move.tool, " ", after)) if request.grammar else None
-            return replace(request, reply_start=before.rstrip(), grammar=held)
+            before, _ = format_of(self.call_format).whole(move.tool.name)
+            held = _usable(begun_arguments_grammar(self.call_format, move.tool)) if request.grammar else None
+            return replace(request, reply_start=self.thought_end + before.rstrip(), grammar=held)
         if move.kind == "answer":
             answer = self.grammars.get("answer") if request.grammar and not move.said else None
-            return replace(request, reply_start=move.said, grammar=answer)
+            start = self.thought_end + move.said if move.said else ""
+            return replace(request, reply_start=start, grammar=answer)
         return request
 
     def ways(self) -> tuple[str, tuple[str, ...]]:
         """What a reply is begun with, and how it goes on for each tool and for none: what a model is asked to weigh."""
         form = format_of(self.call_format or "bare")
         calls = [form.whole(tool.name)[0].rstrip() for tool in self.tools]
-        return "", (*calls, ANSWER_START)
+        return self.thought_end, (*calls, ANSWER_START)
 
     def read(self, reply: Reply, *, answer_only: bool = False) -> Turn:
         """The message as a turn."""

@@ -7,13 +7,14 @@ itself finds the ways to go on is asked for with `Score`, where the backend can 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from react_text.messages import Call, Fault, Observation
-from react_text.protocol.examples import scalars
+from react_text.protocol.examples import examples_of, scalars
 from react_text.protocol.grounding import (
     likeness,
     mentions,
@@ -31,14 +32,14 @@ from react_text.protocol.grounding import (
     words_of,
 )
 from react_text.protocol.options import with_settled_options
-from react_text.protocol.parts import unanswered_parts
+from react_text.protocol.parts import SAY_NOTHING, unanswered_parts
 from react_text.tools import Tool
 
 NEUTRAL_QUESTION = "..."
 """Asks for nothing: how likely each tool is after it is what is taken off its score."""
 LIKENESS_WEIGHT = 0.5
 """What likeness to the question counts beside natural logarithms, as all of these."""
-UNFILLABLE_COST = 4.0
+UNFILLABLE_COST = 6.0
 """For each required argument that the question has no value for."""
 CLAUSE_WEIGHT = 1.5
 """What likeness to the part of the question counts that is still unanswered."""
@@ -46,6 +47,8 @@ SAME_TOOL = 2.5
 """For the tool that was called last: questions ask for the same of several things."""
 TELLING_WORDS = 2
 """New words in an error that make it worth trying one of them."""
+LEAST = 1e-6
+"""The least probability that is left for anything else than a call."""
 DOUBT = 2.5
 """How much less likely than an answer another call may be for a part of the question that seems to be unanswered."""
 NONE = ""
@@ -61,9 +64,10 @@ class Policies:
     """The switches of steering, each explained where it acts.
 
     `choose`: the first move is chosen by calibrated probabilities, and no tool where the best is less than `margin`
-    (in natural logarithms, set on the built-in development tasks) above calling none. `options`: an optional argument
-    that the question asks for is given, and a number that it does not hold is not. `ground`: arguments hold words of
-    the question or of results, "always" by the grammar or "again" when they did not. `insist`: an error is no answer.
+    (in natural logarithms, set on the built-in development tasks) above calling none; between tools, `habit` of what
+    is likely after any question is taken off. `options`: an optional argument that the question asks for is given, and
+    a number that it does not hold is not. `ground`: arguments hold words of the question or of results, "always" by the
+    grammar, "again" when they did not, "copied" when those required are an example's. `insist`: an error is no answer.
     `resume`: a tool that failed for want of what another one found is called again. `complete`: what the question
     names and no call has used is looked up too. `answer`: an answer holds what was found. `begin_answer`: after a good
     result the answer is begun.
@@ -71,8 +75,9 @@ class Policies:
 
     choose: bool = True
     margin: float = 4.0
+    habit: float = 0.25
     options: bool = True
-    ground: Literal["always", "again", "never"] = "again"
+    ground: Literal["always", "again", "copied", "never"] = "again"
     insist: bool = True
     resume: bool = True
     complete: bool = True
@@ -182,17 +187,18 @@ class Steering:
             if neutral is None:
                 return Move()
             self.calibration[tuple(self.tools)] = neutral
-        *calls, none = (score - usual for score, usual in zip(scores, neutral, strict=True))
         tools = list(self.tools.values())
-        known = likeness(self.question, tools)
-        worth = [
-            call + LIKENESS_WEIGHT * like - UNFILLABLE_COST * unfillable(tool, self.question)
-            for call, like, tool in zip(calls, known, tools, strict=True)
+        known = [
+            LIKENESS_WEIGHT * like - UNFILLABLE_COST * unfillable(tool, self.question)
+            for like, tool in zip(likeness(self.question, tools), tools, strict=True)
         ]
-        best = max(worth)
-        if not needed and best - none < self.policies.margin:
-            return Move("answer", why=f"no tool fits ({best - none:.1f} of {self.policies.margin:.1f})")
-        return Move("call", self.held(tools[worth.index(best)]), "the likeliest tool")
+        likely, usual = scores[:-1], neutral[:-1]
+        worth = [score + word for score, word in zip(likely, known, strict=True)]
+        above = max(one - habit for one, habit in zip(worth, usual, strict=True)) - (_none(likely) - _none(usual))
+        if not needed and above < self.policies.margin:
+            return Move("answer", why=f"no tool fits ({above:.1f} of {self.policies.margin:.1f})")
+        rank = [one - self.policies.habit * habit for one, habit in zip(worth, usual, strict=True)]
+        return Move("call", self.held(tools[rank.index(max(rank))]), "the likeliest tool")
 
     def after_fault(self, fault: Fault, corrections: int) -> Moving:
         """A refused call of a known tool is begun again at once, held to what is known; else the reply is free.
@@ -236,7 +242,7 @@ class Steering:
 
     def new_words(self, text: str) -> list[str]:
         """The longer words of a text that neither the question nor any tool has."""
-        known = self.spoken_of() | set(re.findall(r"\w+", self.question.casefold()))
+        known = self.spoken_of() | SAY_NOTHING | set(re.findall(r"\w+", self.question.casefold()))
         return [word for word in re.findall(r"[^\W\d_]{4,}", text.casefold()) if word not in known]
 
     def named_by(self, error: str, failed: Sequence[str]) -> list[str]:
@@ -246,7 +252,7 @@ class Steering:
             rest = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", " ", rest, flags=re.IGNORECASE)
         if new := [one for one in names(rest) if not any(mentions(text, one) for text in failed)]:
             return new
-        spoken_of = self.spoken_of()
+        spoken_of = self.spoken_of() | SAY_NOTHING
         asked = [one for one in spans([rest]) if len(one) > 2 and " " not in one and mentions(self.question, one)]
         return [
             one for one in asked if one.casefold() not in spoken_of and not any(mentions(text, one) for text in failed)
@@ -255,21 +261,23 @@ class Steering:
     def tool_for(self, left: Sequence[str], last: Call, *, sure: bool) -> Generator[Score, Any, Tool | None]:
         """The tool for what is still unanswered: by the model, by the words around it, and rather the last one again.
 
-        A tool that may change something is only called again, where the model itself would rather call it than answer,
-        and only for a question, which asks to be told something. Where it is not `sure` that anything is unanswered,
-        no tool is called that the model finds much less likely than an answer.
+        A tool that may change something is only called again for a question, which asks to be told something, and with
+        a value that is written like one it was called with. Where this or that anything is unanswered is not `sure`, no
+        tool is called that the model finds much less likely than an answer.
         """
         around = " ".join([*left, *self.texts()])
         usable = [tool for tool in self.tools.values() if not unfillable(tool, around)]
         kinds = ("integer", "number") if all(numbers(one) for one in left) else ("string", "array", "object")
-        tools = [tool for tool in usable if takes(tool, kinds) and (tool.safe or self.is_question)]
+        again = self.question.rstrip().endswith("?") and self.written_like(left, last)
+        tools = [tool for tool in usable if takes(tool, kinds) and (tool.safe or (again and tool.name == last.name))]
         if not tools or (sure and len(tools) == 1 and tools[0].safe):
             return tools[0] if tools else None
         scores = yield from self.scores()
         if scores is None:
             return None
-        tools = [tool for tool in tools if tool.safe or (tool.name == last.name and scores[tool.name] > scores[NONE])]
-        if not tools or (not sure and max(scores[tool.name] for tool in tools) < scores[NONE] - DOUBT):
+        enough = scores[NONE] - DOUBT
+        tools = [tool for tool in tools if scores[tool.name] >= enough or (sure and tool.safe)]
+        if not tools:
             return None
         likes = likeness(self.clause(left), tools)
         worth = [
@@ -297,9 +305,11 @@ class Steering:
         scores = yield Score()
         return None if scores is None else dict(zip([*self.tools, NONE], scores, strict=True))
 
-    @property
-    def is_question(self) -> bool:
-        return self.question.rstrip().endswith("?")
+    @staticmethod
+    def written_like(left: Sequence[str], call: Call) -> bool:
+        """Whether each text is written like a value of the call: as many words, with letters and digits alike."""
+        used = {_written(text) for text in scalars(call.arguments)}
+        return all(_written(text) in used for text in left)
 
     def doubts(self, calls: Sequence[Call]) -> Move | None:
         """A call whose values come from nowhere is asked for once more, held to what is known."""
@@ -311,7 +321,7 @@ class Steering:
                 continue
             self.doubted.add(_key(call))
             texts = self.texts()
-            if doubtful := ungrounded(tool, call.arguments, "\n".join(texts)):
+            if doubtful := self.from_nowhere(tool, call):
                 why = "values from nowhere"
             elif doubtful := repeated(tool, call.arguments):
                 texts = [one.replace(value, ". ") for one in texts for _, value in doubtful]
@@ -321,6 +331,15 @@ class Steering:
                 return Move("call", held, why)
         return None
 
+    def from_nowhere(self, tool: Tool, call: Call) -> list[tuple[str, str]]:
+        """Values of a call that no text holds; under "copied" of required arguments only those of an example."""
+        found = ungrounded(tool, call.arguments, "\n".join(self.texts()))
+        if self.policies.ground == "copied":
+            shown = {text for _, one in examples_of(tuple(self.tools.values())) for text in scalars(one.arguments)}
+            required = tool.parameters.get("required") or ()
+            found = [(name, text) for name, text in found if text in shown or name not in required]
+        return found
+
     def unanswered(self, answer: str) -> Move | None:
         """An answer that leaves out what was found is begun once more with it; None where it holds everything."""
         if not self.policies.answer or self.reminded:
@@ -328,7 +347,8 @@ class Steering:
         found = [(call, asked_of(seen.content, self.question)) for call, seen in self.results()]
         if sum(len(text) for _, text in found) > LONGEST_TOLD:
             return None
-        if all(_holds(answer, text) for _, text in found):
+        needed = [found[0][1]] if len(found) == 1 else [seen.content for _, seen in self.results()]
+        if all(_holds(answer, text) for text in needed):
             return None
         self.reminded = True
         if len(found) == 1:
@@ -403,6 +423,15 @@ class Steering:
 def _key(call: Call) -> str:
     """Equal for calls of the same tool with the same arguments."""
     return json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str)
+
+
+def _none(calls: Sequence[float]) -> float:
+    """How likely none of these calls comes, as a natural logarithm like theirs: whatever else a model may write."""
+    return math.log(max(1.0 - sum(map(math.exp, calls)), LEAST))
+
+
+def _written(text: str) -> str:
+    return re.sub(r"\d+", "9", re.sub(r"[^\W\d_]+", "a", text.strip()))
 
 
 def asked_of(result: str, question: str) -> str:

@@ -1,11 +1,14 @@
 """What a small model is helped with, on a scripted model that says how likely it finds each way to go on."""
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from react_text import Agent, Scripted, tool
 from react_text.events import Steered
 from react_text.steering import Policies
-from react_text.tools import Tool
+from react_text.tools import Example, Tool
 
 TIDES = {"oban": "3.4", "wick": "2.9"}
 
@@ -44,9 +47,11 @@ class Weighing(Scripted):
 
     def log_probabilities(self, messages, reply_start, continuations, *, tools=()):
         if messages[-1]["content"] == "...":
-            return (0.0,) * len(continuations)
+            return (-math.log(len(continuations)),) * len(continuations)
         rank = [next((-at for at, name in enumerate(self.likes) if name in one), -20.0) for one in continuations]
-        return (*rank[:-1], self.none)
+        rank[-1] = self.none
+        total = math.log(sum(map(math.exp, rank)))
+        return tuple(one - total for one in rank)
 
 
 def call(name, **arguments):
@@ -79,9 +84,19 @@ def test_a_question_that_no_tool_fits_is_answered_without_one():
 
 def test_a_value_from_nowhere_is_asked_for_once_more_and_not_run():
     model = Weighing([call("tide", harbor="Wick"), call("tide", harbor="Oban"), final("3.4 m")], ["tide"])
-    result = Agent(model, [tide, reading]).run("How high is the tide in Oban?")
+    result = Agent(model, [tide, reading], policies=Policies()).run("How high is the tide in Oban?")
     assert calls_of(result) == [("tide", {"harbor": "Oban"})]
     assert '"\\"Oban\\""' in model.requests[1].grammar
+
+
+def test_a_larger_model_may_know_a_value_but_not_copy_it_from_an_example():
+    shown = replace(tide, examples=(Example("How high is it in Wick?", {"harbor": "Wick"}, "2.9"),))
+    replies = [call("tide", harbor="Wick"), call("tide", harbor="Oban"), final("3.4 m")]
+    policies = Policies(ground="copied")
+    asked = "How high is the tide at the end of the railway?"
+    assert len(calls_of(Agent(Weighing(replies[1:], ["tide"]), [shown], policies=policies).run(asked))) == 1
+    result = Agent(Weighing(replies, ["tide"]), [shown], policies=policies).run(asked)
+    assert calls_of(result) == [("tide", {"harbor": "Oban"})]
 
 
 def test_a_value_that_comes_from_nowhere_twice_is_run():

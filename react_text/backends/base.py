@@ -33,7 +33,9 @@ class Request:
     reply and are not part of it. `grammar` is GBNF over the text *after* `reply_start`. `until` is handed each new
     piece of text before its Delta is yielded; once it returns True nothing more is generated and the reply ends with
     finish reason "stop" after that piece. `tools` (chat-completions tool dicts), `tool_choice` and
-    `parallel_tool_calls` are for structured mode only. `seconds` is the longest that an endpoint may be waited for.
+    `parallel_tool_calls` are for structured mode only. `reply_schema` is a JSON Schema of a whole reply that is JSON,
+    for an endpoint that takes no grammar; it is never sent beside one. `seconds` is the longest that an endpoint may be
+    waited for.
     """
 
     messages: Sequence[Message]
@@ -46,6 +48,7 @@ class Request:
     tools: tuple[dict[str, Any], ...] = ()
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
+    reply_schema: Mapping[str, Any] | None = None
     seconds: float | None = None
 
 

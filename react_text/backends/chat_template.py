@@ -80,6 +80,7 @@ class ChatTemplate:
     def __init__(self, source: str, *, bos: str = "", eos: str = "", options: Mapping[str, Any] | None = None) -> None:
         from jinja2 import TemplateError
 
+        self.source = source
         try:
             self._template = _environment().from_string(source)
         except TemplateError as error:

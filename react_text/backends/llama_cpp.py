@@ -32,8 +32,8 @@ from react_text.backends.stops import StopStrings
 from react_text.capabilities import PROBED_CALL, PROBED_MESSAGES, PROBED_TOOL, Capabilities, Support, template_findings
 from react_text.errors import BackendError, ContextOverflow, ToolsRefused
 from react_text.messages import Message, Usage
-from react_text.protocol.call_format import call_format, call_text
-from react_text.protocol.native_grammar import FORMATS
+from react_text.protocol.call_format import call_format, call_text, reasoning_in
+from react_text.protocol.native_grammar import FORMATS, Reasoning
 
 REMEMBERED_REPLIES = 256
 REPEATED_RUN = 16
@@ -159,7 +159,8 @@ class LlamaCpp:
 
         That is the format of its template, or "bare" for a model that is likelier to write plain JSON, as those do that
         were never trained on their template's marks. Evaluates one short prompt, once. None where the template shows
-        no tools, or writes calls in a format that is not known.
+        no tools, writes calls in a format that is not known, or begins them with a control token and has no other way:
+        no grammar may bring one about, and the model is then left to write as it was trained.
         """
         if not self._format:
             self._format = (None,)
@@ -168,12 +169,26 @@ class LlamaCpp:
                 self._format = (self._written_format() if self.tool_support() == "yes" else None,)
         return self._format[0]
 
+    def reasoning(self) -> Reasoning | None:
+        """Whether the chat template begins a reply with the model's reasoning, or knows of reasoning.
+
+        None where it does neither, or where `call_format` is None. Asked with a tool in the conversation.
+        """
+        family = self.call_format()
+        if family is None or self._template is None:
+            return None
+        prompt = self.prompt_text(PROBED_MESSAGES, tools=[PROBED_TOOL])
+        return reasoning_in(family, prompt, self._template.source)
+
     def _written_format(self) -> str | None:
         function = PROBED_CALL[1]["tool_calls"][0]["function"]
         arguments = json.loads(function["arguments"])
         family = call_format(self.prompt_text(PROBED_CALL, tools=[PROBED_TOOL]), function["name"], arguments)
         if family is None or not FORMATS[family].mark:
             return family
+        opening = FORMATS[family].opens or FORMATS[family].mark
+        if not FORMATS[family].bare and self._vocabulary.control_ids.intersection(self._tokens(opening, special=True)):
+            return None
         texts = [call_text(one, function["name"], arguments) for one in (family, "bare")]
         with self._turn():
             for _ in self._evaluate(self.prompt_tokens(PROBED_MESSAGES, tools=[PROBED_TOOL])):

@@ -16,6 +16,7 @@ from react_text.backends.base import Request, StreamItem
 from react_text.backends.http.address import read_address
 from react_text.backends.http.chat_body import harmless
 from react_text.backends.http.connection import Answer, Ask
+from react_text.backends.http.constraint import Constraint, constraint_of, with_refused
 from react_text.backends.http.detection import KNOWN_SERVERS, Detected, Questions, ollama_details
 from react_text.backends.http.endpoint import Endpoint
 from react_text.backends.http.endpoint_errors import ErrorBody
@@ -111,6 +112,11 @@ class Ollama:
 
     supports_grammar = False
 
+    @property
+    def takes_json_schema(self) -> bool:
+        """Whether a reply can be held to a JSON Schema."""
+        return self.capabilities.json_schema is not None
+
     def __repr__(self) -> str:
         return f"Ollama({self.address.root!r}, model={self._endpoint.model!r})"
 
@@ -188,6 +194,7 @@ class Ollama:
             return Detected(reached=False)
         details, digest = yield from ollama_details(self.address, model)
         found = {fact: finding(*known) for fact, known in KNOWN_SERVERS["ollama"].items()} | details
+        found["json_schema"] = finding("format", "Ollama takes a JSON Schema as format")
         found["server"] = finding("ollama", "the server's own answers")
         return Detected("ollama", model, digest, True, found)
 
@@ -290,7 +297,11 @@ class _Exchange:
         self.url = f"{endpoint.address.root}/api/chat"
         self._endpoint = endpoint
         self._request = request
+        self._known = known
         self._extra = extra
+        self._held: Constraint | None = None
+        self._suspicion = ""
+        """Why the schema is left out, where it is not certain that it was refused."""
         self._num_ctx = min(num_ctx, known.context_length or num_ctx)
         self.reader = self._reader()
 
@@ -304,17 +315,37 @@ class _Exchange:
 
     def body(self) -> dict[str, Any]:
         self.reader = self._reader()
-        return native_body(self._request, self._endpoint.model, self._num_ctx, self._extra)
+        self._held = self._held if self._suspicion else constraint_of(self._request, self._known)
+        held = self._held.fields("ollama") if self._held is not None and not self._suspicion else {}
+        return native_body(self._request, self._endpoint.model, self._num_ctx, held | dict(self._extra))
 
     def ended(self) -> Sequence[StreamItem]:
         items = self.reader.end()
         self.open = False
+        if self._suspicion:
+            self._refuse_schema(self._suspicion)
         return items
 
-    def failed(self, error: EndpointError) -> None:
+    def failed(self, error: EndpointError) -> Sequence[StreamItem] | None:
+        said = error.body.message[:200] if isinstance(error.body, ErrorBody) else ""
+        evidence = f"HTTP {error.status}: {said}"
         if error.reason == "tools":
-            said = error.body.message[:200] if isinstance(error.body, ErrorBody) else ""
-            self._endpoint.knowledge.learn("tools", "no", f"HTTP {error.status}: {said}")
+            self._endpoint.knowledge.learn("tools", "no", evidence)
+        elif self._held is None or self._suspicion or self.reader.text.started:
+            return None
+        elif error.reason == "grammar":
+            self._refuse_schema(evidence)
+            return ()
+        elif error.reason in ("request", "server"):
+            # it may be the schema, which the answer without it will prove
+            self._suspicion = evidence
+            return ()
+        return None
+
+    def _refuse_schema(self, evidence: str) -> None:
+        assert self._held is not None
+        refused = with_refused(self._known, self._held)
+        self._known = self._endpoint.knowledge.learn("refused_grammars", refused, evidence)
 
 
 def _host() -> str:

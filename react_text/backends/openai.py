@@ -17,6 +17,7 @@ from react_text.backends.http.assemble import assemble
 from react_text.backends.http.chat_body import chat_body, completion_body
 from react_text.backends.http.chat_exchange import ChatExchange
 from react_text.backends.http.connection import Answer, Ask
+from react_text.backends.http.constraint import constraint_of
 from react_text.backends.http.detection import detect
 from react_text.backends.http.endpoint import Endpoint
 from react_text.backends.http.reply_text import prompt_bytes
@@ -138,7 +139,19 @@ class OpenAICompatible:
 
     @property
     def supports_grammar(self) -> bool:
-        return self.capabilities.grammar is not None
+        """Whether a text reply can be held to a grammar: as GBNF, or as a regular expression that says the same."""
+        known = self.capabilities
+        return known.grammar is not None or (self.api == "chat" and known.regex is not None)
+
+    def takes_grammar(self, grammar: str) -> bool:
+        """Whether this very grammar can go out: it was not refused, and is no overlong regular expression."""
+        request = Request((), grammar=grammar)
+        return constraint_of(request, self.capabilities, raw=self.api == "completions") is not None
+
+    @property
+    def takes_json_schema(self) -> bool:
+        """Whether a reply can be held to a JSON Schema."""
+        return self.api == "chat" and self.capabilities.json_schema is not None
 
     def tool_support(self) -> Support:
         """Whether tools reach the model and its calls come back as such, as far as is known; spends no generation."""

@@ -9,7 +9,7 @@ from contextlib import aclosing, closing
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from react_text.asking import as_backend, learn_text, tool_support
+from react_text.asking import as_backend, grammar_use_for, learn_text, tool_support
 from react_text.backends.base import Backend, Reply, Sampling, StreamItem
 from react_text.chat.pieces import Piece, Pieces
 from react_text.chat.ready import Readier, Ready
@@ -224,8 +224,7 @@ class FallbackChat:
         return self._switch
 
     def _settings(self) -> Settings:
-        use = self._grammar or ("always" if self.backend.supports_grammar else "never")
-        return Settings(use, self._max_tokens)
+        return Settings(self._grammar or grammar_use_for(self.backend), self._max_tokens)
 
     def _learn(self, switch: Switch) -> None:
         """Take over what a reply has shown of the model, for the requests to come."""
@@ -249,9 +248,10 @@ class _Writing:
         self._written = ""
         self._tokens = 0
         self._reply: Reply | None = None
-        self._watch = Watch(
-            ready.offer.tools, ask.request.reply_start, single=ask.single, unlabelled=_UNLABELLED[ask.kind]
-        )
+        unlabelled = _UNLABELLED[ask.kind]
+        if unlabelled is None and ask.request.reply_schema is not None:
+            unlabelled = "call"
+        self._watch = Watch(ready.offer.tools, ask.request.reply_start, single=ask.single, unlabelled=unlabelled)
         left = None if deadline == float("inf") else max(0.001, deadline - time.monotonic())
         self.request = replace(ask.request, until=self._enough, seconds=left)
 

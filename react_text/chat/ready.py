@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from react_text.asking import asking_modes, call_grammar_of, grammar_of, value_grammar_of
+from react_text.asking import asking_modes, call_grammar_of, grammar_of, reply_schema_of, value_grammar_of
 from react_text.backends.base import Backend
 from react_text.chat.history import fingerprints
 from react_text.chat.request import ChatRequest, read_tools
@@ -83,6 +83,10 @@ class Offer:
                 answer_schema=_object_schema(schema),
             ),
         )
+
+    def reply_schema(self, wanted: Wanted, allowed: frozenset[str]) -> dict[str, Any] | None:
+        """The same as a JSON Schema of a call object, for a backend that takes nothing else."""
+        return reply_schema_of(self.backend, self._chosen(allowed), wanted)
 
     def call_grammar(self, wanted: Wanted, allowed: frozenset[str], schema: Any = None) -> str | None:
         """The same in the model's own call format."""

@@ -178,7 +178,9 @@ class _Asking:
         )
         if self.kind == "plain":
             made = self.ready.offer.value_grammar(chat.schema) if constrained and chat.schema is not None else None
-            return Ask(replace(request, stop=chat.stop, grammar=made), "plain", grammar=made is not None)
+            shape = chat.schema if use != "never" else None
+            held = replace(request, stop=chat.stop, grammar=made, reply_schema=shape or None)
+            return Ask(held, "plain", grammar=made is not None)
         if self.kind == "structured":
             return self.structured(request)
         return self.text(request, constrained)
@@ -216,6 +218,10 @@ class _Asking:
             parallel = chat.parallel is True
             grammar = offer.grammar(wanted, chat.allowed, parallel=parallel, schema=chat.schema)
             single = not parallel
+            if request.reply_schema is not None and chat.schema is None:
+                return Ask(replace(request, reply_schema=offer.reply_schema(wanted, chat.allowed)), "text", single=True)
+            if request.reply_schema is not None:  # in a call object an answer is text alone
+                request = replace(request, reply_schema=None, reply_start=offer.dialect.reply_start)
         if grammar is not None:
             return Ask(replace(request, grammar=grammar), "text", single=single, grammar=True)
         request = replace(request, grammar=None)
@@ -241,7 +247,7 @@ class _Asking:
         lines = [f"{dialect.thought}: {dialect.text('call thought', tool=self.announced[0].name)}"]
         for one in self.announced:
             lines += [f"{dialect.action}: {one.name}", f"{dialect.input}: {one.arguments}".rstrip()]
-        start = replace(request, reply_start="\n".join(lines), grammar=None)
+        start = replace(request, reply_start="\n".join(lines), grammar=None, reply_schema=None)
         return Ask(start, "text", single=True, begun=self.announced[-1].name)
 
     def judged(self, ask: Ask, sent: Generated) -> Outcome | None:

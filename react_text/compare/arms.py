@@ -312,6 +312,7 @@ def _hash(requests: Sequence[Request]) -> str | None:
         return None
     one = requests[0]
     sent = [list(one.messages), one.reply_start, one.stop, one.max_tokens, one.grammar, one.tools, one.tool_choice]
+    sent += [one.reply_schema] if one.reply_schema is not None else []
     return hashlib.sha256(json.dumps(sent, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 

@@ -238,11 +238,10 @@ def schema_types(schema: Mapping[str, Any]) -> frozenset[str]:
     """The JSON types a schema allows at its top; a schema that does not say allows text."""
     written = schema.get("type")
     types = {written} if isinstance(written, str) else set(written) if isinstance(written, list) else set()
-    for key in ("anyOf", "oneOf"):
+    for key in ("anyOf", "oneOf", "allOf"):
         for option in schema.get(key) or ():
             types |= schema_types(option) if isinstance(option, Mapping) else set()
-    for value in schema.get("enum") or ():
-        types |= {"string"} if isinstance(value, str) else set()
-    if "const" in schema and isinstance(schema["const"], str):
-        types.add("string")
+    listed = schema.get("enum") or ([schema["const"]] if "const" in schema else ())
+    if not types:
+        types = {"string" if isinstance(value, str) else "listed" for value in listed}
     return frozenset(types or {"string"})

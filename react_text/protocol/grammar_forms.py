@@ -57,6 +57,7 @@ SERVER_FIELDS: Mapping[str, Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         },
         "tgi": {
             "json-schema": {"response_format": {"type": "json_object", "value": VALUE}},
+            "regex": {"response_format": {"type": "regex", "value": VALUE}},
         },
         "tabbyapi": {
             "gbnf": {"grammar_string": VALUE},
@@ -80,13 +81,14 @@ def request_fields(server: str, form: str, value: Any) -> dict[str, Any]:
     if fields is None:
         known = ", ".join(SERVER_FIELDS.get(server, ())) or "no grammar at all"
         raise GrammarError(f"The server {server!r} takes no {form}; it takes {known}.")
-    filled: dict[str, Any] = _filled(fields, value)
-    return filled
+    made: dict[str, Any] = filled(fields, value)
+    return made
 
 
-def _filled(template: Any, value: Any) -> Any:
+def filled(template: Any, value: Any) -> Any:
+    """The fields of a row of SERVER_FIELDS with `value` where the constraint goes."""
     if isinstance(template, Mapping):
-        return {key: _filled(inner, value) for key, inner in template.items()}
+        return {key: filled(inner, value) for key, inner in template.items()}
     return value if template == VALUE else template
 
 
@@ -110,7 +112,7 @@ def json_schema_form(
     if wanted != "call" or not ways:
         answer = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
         ways.append(_call_schema(FINAL, {**answer, "additionalProperties": False}, arguments_key))
-    form: dict[str, Any] = ways[0] if len(ways) == 1 else {"anyOf": ways}
+    form: dict[str, Any] = ways[0] if len(ways) == 1 else {"type": "object", "anyOf": ways}
     return {**form, "$defs": definitions} if definitions else form
 
 
@@ -173,11 +175,14 @@ def structural_tag_form(
 ) -> dict[str, Any]:
     """The structural tag of a reply in the call format of `family`: free text, and calls held to each tool's schema.
 
-    Raises GrammarError for a family whose calls no mark announces, and for an answer alone.
+    Raises GrammarError for a family whose calls no mark announces or whose arguments are no JSON object, and for an
+    answer alone.
     """
     form = format_of(family)
     if not form.call or not form.mark:
         raise GrammarError(f"Calls of the family {family!r} begin with no mark, which a structural tag needs.")
+    if form.arguments is not None:
+        raise GrammarError(f"Calls of the family {family!r} hold no JSON object, which a structural tag is about.")
     if wanted == "answer" or not tools:
         raise GrammarError("A structural tag is about calls; send none where only an answer is wanted.")
     tags = []
@@ -206,18 +211,33 @@ _NAMED = {"n": "\n", "r": "\r", "t": "\t"}
 _SPECIAL = re.compile(r"[\\.^$*+?()\[\]{}|]")
 
 
-def regex_form(gbnf: str) -> str:
+def regex_form(gbnf: str, *, most_counted: int | None = None) -> str:
     """A grammar of this package as one regular expression without look-around, for a whole reply.
 
-    Raises GrammarError where no regular expression can say the same, because a rule uses itself, or only a very long
-    one.
+    Repetitions that may go beyond `most_counted` are left open, which is looser: engines that work out every state of
+    an expression beforehand take minutes over long ones. Raises GrammarError where no regular expression can say the
+    same, because a rule uses itself, or only a very long one.
     """
     rules = {}
     for line in gbnf.splitlines():
         name, found, body = line.partition("::=")
         if found:
             rules[name.strip()] = body
-    return "".join(_expanded("root", rules, (), [LONGEST_REGEX]))
+    text = "".join(_expanded("root", rules, (), [LONGEST_REGEX]))
+    return text if most_counted is None else _opened(text, most_counted)
+
+
+def _opened(expression: str, most_counted: int) -> str:
+    """The expression with its long ranges of repetitions left open; what stands in classes or is escaped stays."""
+
+    def opened(match: re.Match[str]) -> str:
+        if match["most"] is None or int(match["most"]) <= most_counted:
+            return match[0]
+        least = min(int(match["least"]), most_counted)
+        return "*" if least == 0 else f"{{{least},}}"
+
+    pieces = r"\\.|\[(?:[^\]\\]|\\.)*\]|\{(?P<least>\d+),(?P<most>\d+)\}"
+    return re.sub(pieces, opened, expression, flags=re.DOTALL)
 
 
 def _expanded(name: str, rules: Mapping[str, str], within: tuple[str, ...], left: list[int]) -> Iterator[str]:

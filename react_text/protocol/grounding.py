@@ -14,6 +14,7 @@ from typing import Any
 
 from react_text.protocol.examples import scalars
 from react_text.protocol.figures import figures, mentioned_figures
+from react_text.protocol.parts import SAY_NOTHING
 from react_text.schema import resolve_ref
 from react_text.tools import Tool
 
@@ -61,18 +62,29 @@ def numbers(text: str) -> list[float | int]:
 
 
 def spans(texts: Iterable[str]) -> list[str]:
-    """The runs of up to LONGEST_SPAN words, and what stands in quotes; without punctuation at their ends."""
+    """The runs of up to LONGEST_SPAN words, and what stands in quotes; without punctuation at their ends.
+
+    No run begins or ends with a word of SAY_NOTHING, but for one that is written as a name.
+    """
     found: dict[str, None] = {}
     for text in texts:
         for one in quoted_texts(text):
             found[one.strip()] = None
         for clause in _CLAUSE_END.split(text):
             words = clause.split()
-            for first in range(len(words)):
-                for last in range(first + 1, min(len(words), first + LONGEST_SPAN) + 1):
-                    found[" ".join(words[first:last]).strip(_EDGES)] = None
+            firsts = [at for at, word in enumerate(words) if not _says_nothing(word, begins=at == 0)]
+            lasts = [at for at, word in enumerate(words) if not _says_nothing(word)]
+            for first in firsts:
+                for last in lasts:
+                    if first <= last < first + LONGEST_SPAN:
+                        found[" ".join(words[first : last + 1]).strip(_EDGES)] = None
     found.pop("", None)
     return list(found)[:MOST_VALUES]
+
+
+def _says_nothing(written: str, *, begins: bool = False) -> bool:
+    word = written.strip(_EDGES)
+    return (begins or not word[:1].isupper()) and word.casefold() in SAY_NOTHING
 
 
 def names(text: str) -> list[str]:
@@ -245,10 +257,16 @@ def _made_from(known: str, words: Collection[str], text: str) -> bool:
     found = sum(
         word in words
         or (word.isdecimal() and int(word) in counted)
-        or (len(word) > _PIECE and any(one.startswith(word[:_PIECE]) for one in words))
+        or any(_alike(word, one) for one in words)
         for word in own
     )
     return found > len(own) / 2
+
+
+def _alike(word: str, other: str) -> bool:
+    """Whether two words are the same but for their endings: "German" and "Germany"."""
+    same = min(len(word), len(other)) - 1
+    return same >= _PIECE and word.isalpha() and word[:same] == other[:same]
 
 
 def _choices(schema: Any) -> Sequence[Any]:

@@ -17,6 +17,7 @@ class Members:
 
     `members` are (name, expression, required), `others` a member that is not declared, where there may be any. Each
     object has `least` to `most` members. `shared` makes a rule of what several ways lead to, named after a member.
+    `between` stands between two members and `closes` after the last.
     """
 
     members: list[tuple[str, Expression, bool]]
@@ -24,6 +25,8 @@ class Members:
     least: int
     most: int | None
     shared: Callable[[str, Expression], Expression]
+    between: str = ", "
+    closes: str = "}"
     done: dict[tuple[int, int], Expression] = field(default_factory=dict)
 
     def rest(self, index: int, count: int) -> Expression:
@@ -39,7 +42,7 @@ class Members:
         if index == len(self.members):
             return self._end(count)
         name, member, required = self.members[index]
-        taken = sequence(", " if count else "", member, self.rest(index + 1, count + 1))
+        taken = sequence(self.between if count else "", member, self.rest(index + 1, count + 1))
         if required:
             return taken
         body = choice([taken, self.rest(index + 1, count)])
@@ -48,8 +51,8 @@ class Members:
     def _end(self, count: int) -> Expression:
         least = max(0, self.least - count)
         if self.others is None:
-            return NOTHING if least else sequence("}")
+            return NOTHING if least else sequence(self.closes)
         most = max(MAX_KEYS, least) if self.most is None else self.most - count
         if count:
-            return sequence(repeat(sequence(", ", self.others), least, most), "}")
-        return sequence(separated(self.others, least, most), "}")
+            return sequence(repeat(sequence(self.between, self.others), least, most), self.closes)
+        return sequence(separated(self.others, least, most, self.between), self.closes)

@@ -7,11 +7,20 @@ those also have the bare form, which readers take for the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 from react_text.errors import GrammarError
+from react_text.protocol.argument_forms import (
+    ESCAPED_BRACES,
+    KEY_VALUE_TAGS,
+    KEYWORDS,
+    PARAMETER_TAGS,
+    QUOTED_BRACES,
+    ArgumentForm,
+    arguments_rule,
+)
 from react_text.protocol.expressions import (
     EMPTY,
     Expression,
@@ -29,6 +38,9 @@ from react_text.protocol.grammar import MAX_CALLS
 from react_text.protocol.schema_rules import Grammar, Rules, Wanted
 from react_text.tools import Tool
 
+Reasoning: TypeAlias = Literal["shown", "begun"]
+"""A chat template knows of blocks of reasoning, or begins a reply with one."""
+
 _OBJECT = '{"name": "%name%", "arguments": %arguments%}'
 _PARAMETERS = '{"name": "%name%", "parameters": %arguments%}'
 _FENCE = "```json\n"
@@ -40,9 +52,11 @@ _OPENINGS = ("{", " ``` {", " ```json", " [ {")
 class NativeFormat:
     """How one family writes calls: `opens`, then `call` once or several times with `between`, then `closes`.
 
-    `%name%` and `%arguments%` stand for the tool's name and its arguments as JSON. `mark` begins every call and may not
-    occur in an answer. `bare` is a call without marks that is also taken, after the opening of a code block too.
+    `%name%` and `%arguments%` stand for the tool's name and its arguments. `mark` begins every call and may not occur
+    in an answer. `bare` is a call without marks that is also taken, JSON after the opening of a code block too.
     `between` is None for a family that readers understand one call of, `alone` says that a call has to begin a line.
+    `arguments` is how arguments are written where they are no JSON object. `also` is another way in which templates
+    write earlier calls. `answers` may stand before an answer, `thinks` stands around reasoning.
     """
 
     mark: str
@@ -52,17 +66,38 @@ class NativeFormat:
     between: str | None = None
     bare: str = ""
     alone: bool = False
+    arguments: ArgumentForm | None = None
+    also: str = ""
+    answers: str = ""
+    thinks: tuple[str, str] = ("<think>", "</think>")
+
+    @property
+    def bare_form(self) -> NativeFormat:
+        """The calls without marks as a format of their own, of one call."""
+        return NativeFormat("", "", bare=self.bare, arguments=self.arguments)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the calls without marks are JSON objects."""
+        return self.bare.startswith("{")
 
     def around(self, name: str) -> tuple[str, str]:
         """What a call of the tool `name` has before and after its arguments."""
-        before, after = self.call.split("%arguments%")
+        before, after = (self.call or self.bare).split("%arguments%")
         return before.replace("%name%", json_text(name)[1:-1] if '"%name%"' in before else name), after
 
     def whole(self, name: str) -> tuple[str, str]:
         """What a reply that is one call of the tool `name` has before and after its arguments, marks included."""
-        form = self if self.mark else NativeFormat("", self.bare)
-        before, after = form.around(name)
-        return form.opens + before, after + form.closes
+        before, after = self.around(name)
+        return self.opens + before, after + self.closes
+
+    def written(self, arguments: Mapping[str, Any]) -> str:
+        """Arguments as calls hold them."""
+        return json_text(dict(arguments)) if self.arguments is None else self.arguments.written(arguments)
+
+    def rule(self, rules: Rules, tool: Tool) -> Expression:
+        """The expression for the arguments of one tool."""
+        return rules.arguments(tool) if self.arguments is None else arguments_rule(self.arguments, rules, tool)
 
 
 FORMATS: dict[str, NativeFormat] = {
@@ -118,9 +153,44 @@ FORMATS: dict[str, NativeFormat] = {
         "[TOOL_REQUEST]", f"[TOOL_REQUEST]{_OBJECT}[END_TOOL_REQUEST]", between="\n", bare=_OBJECT
     ),
     "functionary": NativeFormat(">>>", ">>>%name%\n%arguments%", between="\n", alone=True),
+    "harmony": NativeFormat(
+        "<|channel|>commentary",
+        "<|channel|>commentary to=functions.%name% <|constrain|>json<|message|>%arguments%<|call|>",
+        also="to=functions.%name%<|channel|>commentary json<|message|>%arguments%",
+        answers="<|channel|>final<|message|>",
+        thinks=("<|channel|>analysis<|message|>", "<|end|><|start|>assistant"),
+    ),
+    "qwen3_coder": NativeFormat(
+        "<tool_call>",
+        "<tool_call>\n<function=%name%>\n%arguments%</function>\n</tool_call>",
+        between="\n",
+        bare="<function=%name%>\n%arguments%</function>",
+        arguments=PARAMETER_TAGS,
+    ),
+    "lfm2": NativeFormat(
+        "<|tool_call_start|>",
+        "%name%(%arguments%)",
+        opens="<|tool_call_start|>[",
+        between=", ",
+        closes="]<|tool_call_end|>",
+        arguments=KEYWORDS,
+    ),
+    "pythonic": NativeFormat("", "%name%(%arguments%)", opens="[", between=", ", closes="]", arguments=KEYWORDS),
+    "glm": NativeFormat(
+        "<tool_call>", "<tool_call>%name%\n%arguments%</tool_call>", between="\n", arguments=KEY_VALUE_TAGS
+    ),
+    "gemma": NativeFormat(
+        "<start_function_call>",
+        "<start_function_call>call:%name%{%arguments%}<end_function_call>",
+        between="",
+        arguments=ESCAPED_BRACES,
+    ),
+    "gemma4": NativeFormat(
+        "<|tool_call>", "<|tool_call>call:%name%{%arguments%}<tool_call|>", between="", arguments=QUOTED_BRACES
+    ),
     "qwen_agent": NativeFormat("✿FUNCTION✿", "✿FUNCTION✿: %name%\n✿ARGS✿: %arguments%"),
 }
-"""By family, in the names of `parsing.families`; `bare` and `llama3` are calls without any marks."""
+"""By family, mostly in the names of `parsing.families`; `bare`, `llama3` and `pythonic` are calls without any marks."""
 
 
 def format_of(family: str) -> NativeFormat:
@@ -136,15 +206,15 @@ def native_grammar(
     wanted: Wanted = "any",
     *,
     parallel: bool = False,
-    reasoning: bool = False,
+    reasoning: Reasoning | None = None,
     answer_schema: Any = None,
 ) -> Grammar:
     """The grammar of a whole reply in the call format of `family`.
 
     "any" is an answer or calls, "call" calls alone, "answer" an answer alone; without tools only an answer is possible.
-    One call, or with `parallel` up to MAX_CALLS where the family can write several. `reasoning` leaves room for a
-    `<think>` block in front; with `answer_schema`, a JSON Schema, the answer is a value that fits. Raises GrammarError
-    for a family that is not in FORMATS.
+    One call, or with `parallel` up to MAX_CALLS where the family can write several. `reasoning` "shown" leaves room for
+    the family's block of reasoning in front, "begun" is for a prompt that has opened one. With `answer_schema`, a JSON
+    Schema, the answer is a value that fits. Raises GrammarError for a family that is not in FORMATS.
     """
     form = format_of(family)
     if not tools:
@@ -153,39 +223,56 @@ def native_grammar(
     made: dict[str, Expression] = {}
     ways: list[Expression] = []
     if wanted != "answer":
-        arguments = [(tool, rules.arguments(tool)) for tool in tools]
+        arguments = [(tool, form.rule(rules, tool)) for tool in tools]
         if form.call:
             made["calls"] = _calls(form, arguments, parallel=parallel)
             ways.append(Rule("calls"))
         if form.bare:
-            bare = NativeFormat("", form.bare, between="\n" if parallel else None)
-            made["bare"] = sequence(optional(sequence(_FENCE)), _calls(bare, arguments, parallel=parallel))
+            bare = replace(form.bare_form, between="\n" if parallel and form.is_json else None)
+            fence = optional(sequence(_FENCE)) if form.is_json else EMPTY
+            made["bare"] = sequence(fence, _calls(bare, arguments, parallel=parallel))
             ways.append(Rule("bare"))
     if wanted != "call" and answer_schema is not None:
         made["answer"] = rules.whole(answer_schema, "answer")
         ways.append(Rule("answer"))
     elif wanted != "call":
-        marks = [form.mark] if form.mark else []
+        marks = [form.mark] if form.mark else [f"{tool.name}(" for tool in tools if form.call]
         marks += [_bare_mark(form.bare)] if form.bare else []
-        if form.call and wanted == "any":
+        if form.mark and wanted == "any":
             made["end"] = choice([sequence("\n" if form.alone else "", Rule("calls")), EMPTY])
         ending = Rule("end") if "end" in made else EMPTY
-        made |= text_without("answer", marks, _OPENINGS if form.bare else (), ending)
-        ways.append(Rule("answer"))
+        made |= text_without("answer", marks, _OPENINGS if form.is_json else (), ending)
+        ways.append(sequence(optional(sequence(form.answers)), Rule("answer")))
     root = choice(ways)
     if reasoning:
-        root = sequence(optional(Rule("reasoning")), root)
-        made |= _reasoning()
+        opens, closes = form.thinks
+        thought = Rule("reasoning")
+        root = sequence(thought if reasoning == "begun" else optional(sequence(opens, thought)), root)
+        made |= _reasoning(closes)
     lines = [f"{name} ::= {gbnf(body)}" for name, body in ({"root": root} | made).items()]
     return Grammar("\n".join([*lines, *rules.lines(made.values())]) + "\n", rules.loosened)
 
 
-def _reasoning() -> dict[str, Expression]:
-    """The rules of a block of reasoning, which may be empty, and the white space after it."""
+def begun_arguments_grammar(family: str, tool: Tool) -> Grammar:
+    """The grammar of the rest of a reply that is begun with all that stands before the arguments of a call.
+
+    The white space at the end of that beginning is part of the rest: no token of its own, as models do not write it so.
+    Raises GrammarError for a family that is not in FORMATS.
+    """
+    form = format_of(family)
+    before, after = form.whole(tool.name)
+    rules = Rules()
+    blank = " " if form.arguments is None else before[len(before.rstrip()) :]
+    rest = sequence(blank, form.rule(rules, tool), after)
+    return Grammar("\n".join([f"root ::= {gbnf(rest)}", *rules.lines([rest])]) + "\n", rules.loosened)
+
+
+def _reasoning(closes: str) -> dict[str, Expression]:
+    """The rules of a block of reasoning from its first letter on; it may be empty, and white space may follow it."""
     blank = repeat(Letters("[ \\n]"), 0, 4)
-    end = sequence("</think>", blank)
-    thinking = text_without("thinking", ["</think>"], ending=end)
-    return {"reasoning": sequence("<think>", choice([Rule("thinking"), sequence(blank, end)])), **thinking}
+    end = sequence(closes, blank)
+    thinking = text_without("thinking", [closes], ending=end)
+    return {"reasoning": choice([Rule("thinking"), sequence(blank, end)]), **thinking}
 
 
 def _bare_mark(call: str) -> str:

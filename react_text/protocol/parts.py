@@ -8,17 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-_BETWEEN = re.compile(r"(?:[?;!]|,(?=\s)|(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})\.(?=\s)|\s&(?=\s)|\s(?:and|plus)(?=\s))+\s*", re.IGNORECASE)
+_BETWEEN = re.compile(
+    r"(?:[?;!]|,(?=\s)|(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})\.(?=\s)|\s&(?=\s)|\s(?:and|plus)(?=\s))+\s*", re.IGNORECASE
+)
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _STEM = 4
 """Letters by which a word is known again: "mats" is like "mat"."""
-_SAY_NOTHING = frozenset(
+_LISTED = (
     "a also an and any are as at be been both by can could did do does either else for from get give had has have he "
     "her him his how i if in into is it its just kind last let list look me much my need next of on one or other our "
     "out please say says she should show so some sort tell than that the their them then there these they this those "
     "to too up us want was we were what what's when where whether which who who's whom whose why will with would you "
-    "your many more most need now".split()
+    "your many more most need now no not none nor never only already yet still here"
 )
+SAY_NOTHING = frozenset(_LISTED.split())
 """Words that ask, join or point, and name nothing."""
 
 
@@ -33,7 +36,7 @@ def unanswered_parts(question: str, values: Iterable[str], results: str, known: 
     stems = [{_stem(word) for word in part} for part in parts]
     used = {_stem(word) for value in values for word in _WORD.findall(value)}
     seen = {_stem(word) for word in _WORD.findall(results)}
-    passed_over = _SAY_NOTHING.union(known)
+    passed_over = SAY_NOTHING.union(known)
     found: list[str] = []
     answered = False
     for at, part in enumerate(parts):

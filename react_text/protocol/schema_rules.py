@@ -59,14 +59,17 @@ class Grammar:
 
 @dataclass
 class Rules:
-    """The rules made so far, by name, and what could not be said, as (place, keyword)."""
+    """The rules made so far, by name, and what could not be said, as (place, keyword).
+
+    `roots` are the whole schemas that were worked on: they are known by their place in memory, so they have to stay.
+    """
 
     made: dict[str, Expression] = field(default_factory=dict)
     unsaid: dict[tuple[str, str], None] = field(default_factory=dict)
+    roots: list[Any] = field(default_factory=list)
     _known: dict[Any, tuple[Expression, list[tuple[str, str]]]] = field(default_factory=dict)
     _open: list[Any] = field(default_factory=list)
     _in_place: list[Any] = field(default_factory=list)
-    _roots: list[Any] = field(default_factory=list)
     _depth: int = 0
 
     @property
@@ -79,6 +82,11 @@ class Rules:
         every = {**self.made, **TERMINALS}
         names = [name for one in start for name in used(one)]
         return [f"{name} ::= {gbnf(every[name])}" for name in needed(names, every)]
+
+    def shared(self, where: str, body: Expression) -> Rule:
+        """The rule that says just this, made once."""
+        known = next((name for name, made in self.made.items() if made == body), None)
+        return self.rule(where, body) if known is None else Rule(known)
 
     def rule(self, where: str, body: Expression) -> Rule:
         """A rule of its own for an expression, named after what it is for."""
@@ -100,12 +108,12 @@ class Rules:
             root = standard(schema)
             json.dumps(root)
         except (RecursionError, TypeError, ValueError):
-            self._loosen(where, "nesting")
+            self.loosen(where, "nesting")
             return Rule("object" if closed else "value")
-        self._roots.append(root)
+        self.roots.append(root)
         body = self.value(root, root, where, closed=closed)
         if body == NOTHING:
-            self._loosen(where, "no value fits")
+            self.loosen(where, "no value fits")
             return Rule("object" if closed else "value")
         return body
 
@@ -124,24 +132,24 @@ class Rules:
             options = schema.get(keyword)
             if said == [keyword] and isinstance(options, list | tuple) and options:
                 if keyword == "oneOf":
-                    ways_of(schema, root, partial(self._loosen, where))
+                    ways_of(schema, root, partial(self.loosen, where))
                 return choice(self.value(option, root, where, closed=closed) for option in options)
         return self._ways(schema, root, where, closed)
 
     def _ways(self, schema: Mapping[str, Any], root: Any, where: str, closed: bool) -> Expression:
         if self._depth > _DEEPEST or len(self.made) > _MOST_RULES:
-            self._loosen(where, "nesting")
+            self.loosen(where, "nesting")
             return Rule("value")
         self._depth += 1
         try:
-            found = ways_of(schema, root, partial(self._loosen, where))
+            found = ways_of(schema, root, partial(self.loosen, where))
             return choice(self._way(way, root, where, closed) for way in found)
         finally:
             self._depth -= 1
 
     def _way(self, way: Mapping[str, Any], root: Any, where: str, closed: bool) -> Expression:
         """The expression for a flat schema."""
-        loosen = partial(self._loosen, where)
+        loosen = partial(self.loosen, where)
         if "enum" in way:
             return listed(way, loosen)
         match way.get("type"):
@@ -160,7 +168,7 @@ class Rules:
 
     def _anything(self, where: str) -> Expression:
         """Any JSON value; its objects may name a member twice, which readers refuse."""
-        self._loosen(where, "type")
+        self.loosen(where, "type")
         return Rule("value")
 
     def _structure(
@@ -192,7 +200,7 @@ class Rules:
         if (key, level) in self._known:
             known, unsaid = self._known[key, level]
             for place, keyword in unsaid:
-                self._loosen(where + place, keyword)
+                self.loosen(where + place, keyword)
             return known
         before, self.unsaid = self.unsaid, {}
         self._in_place.append(key)
@@ -208,19 +216,19 @@ class Rules:
         places = [] if level > 1 else [(place.removeprefix(where), keyword) for place, keyword in inside]
         self._known[key, level] = (body, places)
         for place, keyword in places:
-            self._loosen(where + place, keyword)
+            self.loosen(where + place, keyword)
         return body
 
     def _array(self, way: Mapping[str, Any], root: Any, where: str) -> Expression:
         for keyword in ("contains", "uniqueItems"):
             if way.get(keyword) not in (None, False) and way.get("maxItems") != 1:
-                self._loosen(where, keyword)
+                self.loosen(where, keyword)
         first, others = _list(way, "prefixItems"), way.get("items")
         if isinstance(others, list | tuple):
             first, others = list(others), way.get("additionalItems")
         least, most = _count(way, "minItems") or 0, _count(way, "maxItems")
         if least > _LONGEST_ARRAY:
-            self._loosen(where, "minItems")
+            self.loosen(where, "minItems")
             least = _LONGEST_ARRAY
         most = max(least, MAX_ITEMS, len(first)) if most is None else min(most, _LONGEST_ARRAY)
         if most < least:
@@ -261,7 +269,7 @@ class Rules:
                 members.append((name, sequence(json_text(name) + ": ", value), name in required))
         least, most = _count(way, "minProperties") or 0, _count(way, "maxProperties")
         if (len(members) + 1) * max(least, most or 0) > _MOST_COUNTED:
-            self._loosen(where, "minProperties" if least else "maxProperties")
+            self.loosen(where, "minProperties" if least else "maxProperties")
             least, most = 0, None
         chain = Members(members, others, least, most, lambda name, body: self.rule(f"{where} then {name}", body))
         return sequence("{", chain.rest(0, 0))
@@ -273,7 +281,7 @@ class Rules:
         pairs: list[Expression] = []
         patterns = _mapping(way, "patternProperties")
         if patterns:
-            self._loosen(where, "patternProperties")
+            self.loosen(where, "patternProperties")
         key = sequence('"', key_other_than(declared), '": ')
         for schema in patterns.values():
             pairs.append(sequence(key, self.value(schema, root, f"{where}.*")))
@@ -281,17 +289,18 @@ class Rules:
         if not patterns and (extra is True or isinstance(extra, Mapping) or (extra is None and open_)):
             names = way.get("propertyNames")
             if isinstance(names, Mapping) and names:
-                self._loosen(where, "propertyNames")
+                self.loosen(where, "propertyNames")
             pairs.append(
                 sequence(key, self.value(extra, root, f"{where}.*") if extra not in (None, True) else Rule("value"))
             )
         if not pairs:
             return None
-        self._loosen(where, "additionalProperties")
+        self.loosen(where, "additionalProperties")
         member = choice(pairs)
         return None if member == NOTHING else self.rule(f"{where} other", member)
 
-    def _loosen(self, where: str, keyword: str) -> None:
+    def loosen(self, where: str, keyword: str) -> None:
+        """Name a keyword that is not kept."""
         self.unsaid[where, keyword] = None
 
     def _free_name(self, where: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from react_text.errors import GrammarError
 from react_text.parsing import parse
-from react_text.protocol.call_format import call_format, call_text
+from react_text.protocol.call_format import call_format, call_text, reasoning_in
 from react_text.protocol.native_grammar import FORMATS
 from react_text.tools import Tool
 
@@ -29,6 +29,20 @@ def test_the_format_of_a_rendered_call_is_known_again(family):
 
 def test_a_call_in_no_known_format_has_none():
     assert call_format("tide(harbor='Öban')", "tide", OBAN) is None
+
+
+@pytest.mark.parametrize(
+    ("end", "template", "found"),
+    [
+        ("<|im_start|>assistant\n", "{{ content.split('</think>')[-1] }}", "shown"),
+        ("<|im_start|>assistant\n<think>\n", "<think>", "begun"),
+        ("<|im_start|>assistant\n<think>\n\n</think>\n\n", "<think>\n\n</think>", None),
+        ("<|im_start|>assistant\n", "{{ content }}", None),
+    ],
+)
+def test_a_template_that_shows_or_begins_reasoning_is_known_by_it(end, template, found):
+    said = "<|im_start|>user\nWhat does <think> mean?<|im_end|>\n"
+    assert reasoning_in("hermes", said + end, template) == found
 
 
 def test_an_unknown_family_is_refused_with_the_known_ones():

@@ -81,6 +81,20 @@ def test_the_regular_expression_takes_what_the_grammar_takes(sentence, seed, wan
     assert not re.fullmatch(expression, ' Hm.\nAction: get_weather\nAction Input: {"city": "Oslo", "days": 15}')
 
 
+@given(st.integers(0, 2**32))
+@settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_long_repetitions_can_be_left_open_for_engines_that_count_every_state(sentence, seed):
+    named = Tool(
+        "note", "", {"type": "object", "properties": {"text": {"type": "string", "pattern": r"^\{1,99\}x{3}$"}}}
+    )
+    grammar = text_grammar(SKELETON, REACT, [WEATHER, named], "call").gbnf
+    expression = regex_form(grammar, most_counted=16)
+    assert re.fullmatch(expression, sentence(grammar, seed))
+    assert max(map(int, re.findall(r"(?<!\\)\{(?:\d+,)?(\d+)\}", expression))) <= 16
+    assert re.fullmatch(expression, ' Hm.\nAction: note\nAction Input: {"text": "{1,99}xxx"}')
+    assert not re.fullmatch(expression, ' Hm.\nAction: note\nAction Input: {"text": "{1,9}xxx"}')
+
+
 def test_what_no_regular_expression_can_say_is_refused_with_the_rule():
     with pytest.raises(GrammarError, match="uses itself"):
         regex_form(native_grammar("hermes", TOOLS).gbnf)
@@ -105,7 +119,7 @@ def test_a_structural_tag_holds_the_call_between_its_marks_to_the_schema():
     assert text.startswith(triggered["triggers"][0])
 
 
-@pytest.mark.parametrize(("family", "wanted"), [("bare", "any"), ("hermes", "answer")])
+@pytest.mark.parametrize(("family", "wanted"), [("bare", "any"), ("glm", "any"), ("hermes", "answer")])
 def test_a_structural_tag_needs_a_mark_and_a_call(family, wanted):
     with pytest.raises(GrammarError):
         structural_tag_form(family, TOOLS, wanted)

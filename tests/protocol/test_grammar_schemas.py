@@ -16,7 +16,7 @@ from react_text.data import load_dialect, load_grammar_skeleton
 from react_text.errors import ReactTextError
 from react_text.parsing import parse
 from react_text.protocol.grammar import text_grammar, value_grammar
-from react_text.protocol.native_grammar import native_grammar
+from react_text.protocol.native_grammar import FORMATS, native_grammar
 from react_text.schema import first_problem
 from react_text.tools import Tool
 
@@ -241,6 +241,26 @@ def test_every_strict_rendering_of_a_valid_value_is_taken_by_the_engine(accepts,
     assert accepts(text_grammar(SKELETON, REACT, [tool], "call").gbnf, text), (tool.parameters, text)
 
 
+OTHER_FORMS = sorted(family for family, form in FORMATS.items() if form.arguments is not None)
+"""Families whose arguments are no JSON object."""
+
+
+@given(tools(), st.sampled_from(OTHER_FORMS), st.integers(0, 2**32))
+@settings(SHARED, max_examples=60)
+def test_every_call_whose_arguments_are_no_json_object_fits_the_schema(sentence, tool, family, seed):
+    tool, _ = tool
+    grammar = native_grammar(family, [tool], "call")
+    check_grammar(grammar.gbnf)
+    text = sentence(grammar.gbnf, seed)
+    assume('z\\"z' not in text)  # a quotation mark in a key, which readers of braces may take for the end of it
+    turn = parse(text, [tool], finish_reason="stop")
+    if turn.fault is not None:
+        assert grammar.loosened or turn.fault.code == "placeholder_arguments", (text, turn.fault, tool.parameters)
+        return
+    (call,) = turn.calls
+    assert first_problem(dict(call.arguments), tool.parameters) is None
+
+
 KEYWORDS = [
     *("type", "properties", "required", "items", "prefixItems", "enum", "const", "anyOf", "oneOf", "allOf", "not"),
     *("if", "then", "$ref", "$defs", "nullable", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
@@ -277,7 +297,7 @@ def test_no_schema_however_odd_makes_a_bad_grammar_or_an_error_of_another_kind(n
     try:
         made = [
             text_grammar(SKELETON, REACT, [tool], wanted, parallel=parallel, answer_schema=schema),
-            native_grammar("hermes", [tool], wanted, parallel=parallel),
+            *(native_grammar(family, [tool], wanted, parallel=parallel) for family in ("hermes", *OTHER_FORMS)),
             value_grammar(schema),
         ]
         for grammar in made:

@@ -144,12 +144,22 @@ def test_without_tools_only_an_answer_is_possible(accepts):
 @pytest.mark.model
 @pytest.mark.parametrize("thought", ["", "\n\n", "\nThe user wants the weather, so < call it.\n"])
 def test_a_reasoning_model_may_think_before_its_call_or_answer(accepts, thought):
-    grammar = native_grammar("hermes", TOOLS, reasoning=True).gbnf
+    grammar = native_grammar("hermes", TOOLS, reasoning="shown").gbnf
     check_grammar(grammar)
     for reply in (CALL, f"<tool_call>\n{CALL}\n</tool_call>", "It is 5 degrees."):
         assert accepts(grammar, f"<think>{thought}</think>\n\n{reply}")
         assert accepts(grammar, reply)
     assert not accepts(native_grammar("hermes", TOOLS, "call").gbnf, f"<think>{thought}</think>\n\n{CALL}")
+
+
+@pytest.mark.model
+def test_a_block_of_reasoning_that_the_prompt_has_begun_is_ended_first(accepts):
+    grammar = native_grammar("hermes", TOOLS, reasoning="begun").gbnf
+    check_grammar(grammar)
+    for thought in ("", "\nThe user wants < the weather.\n"):
+        assert accepts(grammar, f"{thought}</think>\n\n{CALL}")
+        assert not accepts(grammar, f"{thought}{CALL}")
+        assert not accepts(grammar, f"<think>{thought}")
 
 
 @pytest.mark.model

@@ -6,13 +6,12 @@ Which parameters are sent depends on the server and on what it refused before.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from react_text.backends.base import Request
 from react_text.backends.chat_template import RAW_STOPS, content_text, render_raw
+from react_text.backends.http.constraint import constraint_of, continues
 from react_text.capabilities import Capabilities
 from react_text.messages import Message
 from react_text.protocol.markers import break_markers
@@ -51,11 +50,8 @@ def chat_body(
             body["tool_choice"] = request.tool_choice
         if request.parallel_tool_calls is not None:
             body["parallel_tool_calls"] = request.parallel_tool_calls
-    elif request.grammar is not None and known.grammar is not None:
-        grammar = request.grammar
-        if request.reply_start and not continues(request, known):
-            grammar = begun_grammar(grammar, request.reply_start)
-        body |= _grammar(known.grammar, grammar)
+    elif held := constraint_of(request, known):
+        body |= held.fields(known.server)
     return _without(body, known) | dict(extra or {})
 
 
@@ -66,15 +62,9 @@ def completion_body(
     prompt = "".join(piece.text for piece in render_raw(harmless(request.messages, known.server)))
     body = {"model": model, "prompt": prompt + request.reply_start, **_common(request, known, stream)}
     body |= _stop((*request.stop, *RAW_STOPS))
-    if request.grammar is not None and known.grammar is not None:
-        body |= _grammar(known.grammar, request.grammar)
+    if held := constraint_of(request, known, raw=True):
+        body |= held.fields(known.server)
     return _without(body, known) | dict(extra or {})
-
-
-def continues(request: Request, known: Capabilities) -> bool:
-    """Whether the server is asked to go on from the begun reply."""
-    last = request.messages[-1].get("role") if request.messages else None
-    return bool(request.reply_start and known.prefill and not request.tools and last != "assistant")
 
 
 def harmless(messages: Sequence[Message], server: str = "") -> list[Message]:
@@ -123,21 +113,6 @@ def _with_sound_arguments(call: Any) -> Any:
     return {**call, "function": function}
 
 
-@lru_cache(maxsize=64)
-def begun_grammar(grammar: str, beginning: str) -> str:
-    """`grammar` for a reply that the model has to begin itself: the same, after the text `beginning`."""
-    name = "begun"
-    while re.search(rf"(?<![\w-]){name}(?![\w-])", grammar):
-        name += "-on"
-    pieces = re.split(r'("(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|#[^\n]*)', grammar)
-    pieces[::2] = [re.sub(r"(?<![\w-])root(?![\w-])", name, piece) for piece in pieces[::2]]
-    literal = "".join(_ESCAPED.get(letter, letter) for letter in beginning)
-    return f'root ::= "{literal}" {name}\n' + "".join(pieces)
-
-
-_ESCAPED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
 def _common(request: Request, known: Capabilities, stream: bool) -> dict[str, Any]:
     sampling = request.sampling
     limit = "max_completion_tokens" if "max_tokens" in known.refused else "max_tokens"
@@ -164,10 +139,6 @@ def _stop(stops: Sequence[str]) -> dict[str, Any]:
     # an empty stop string ends every reply at once
     wanted = list(dict.fromkeys(stop for stop in stops if stop))
     return {"stop": wanted} if wanted else {}
-
-
-def _grammar(parameter: str, grammar: str) -> dict[str, Any]:
-    return {parameter: {"grammar": grammar} if parameter == "structured_outputs" else grammar}
 
 
 def _without(body: Mapping[str, Any], known: Capabilities) -> dict[str, Any]:

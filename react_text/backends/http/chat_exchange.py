@@ -5,7 +5,6 @@ Each refusal says which form comes next and is learned, so that the next request
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,8 +12,9 @@ from typing import Any
 
 from react_text.backends.base import Request, StreamItem
 from react_text.backends.gbnf import check_grammar
-from react_text.backends.http.chat_body import chat_body, completion_body, continues
+from react_text.backends.http.chat_body import chat_body, completion_body
 from react_text.backends.http.chat_events import ChatReader
+from react_text.backends.http.constraint import Constraint, constraint_of, continues, with_refused
 from react_text.backends.http.endpoint import Endpoint
 from react_text.backends.http.endpoint_errors import ErrorBody, refused_parameter
 from react_text.capabilities import Capabilities
@@ -43,6 +43,10 @@ OPTIONAL = frozenset(
         "guided_grammar",
         "ebnf",
         "grammar_string",
+        "regex",
+        "regex_pattern",
+        "json_schema",
+        "response_format",
         "continue_final_message",
         "add_generation_prompt",
     )
@@ -68,9 +72,9 @@ class ChatExchange:
         self._extra = extra
         self._raw = raw or known.get("template") == "no"
         self._streamed = "stream" not in known.refused
-        self._digest = _digest(request.grammar) if request.grammar else ""
         self._suspicion = ""
-        """Why the grammar is left out, where it is not certain that it was the grammar."""
+        """Why the constraint is left out, where it is not certain that it was refused."""
+        self._held: Constraint | None = None
         self._sent: list[str] = []
         self._adaptations = 0
         self.reader = self._reader()
@@ -85,9 +89,9 @@ class ChatExchange:
 
     def body(self) -> dict[str, Any]:
         self.reader = self._reader()
-        request = self._request
-        if self._suspicion or self._digest in (self._known.get("refused_grammars") or ()):
-            request = replace(request, grammar=None)
+        request = self._asked()
+        if not self._suspicion:
+            self._held = constraint_of(request, self._known, raw=self._raw)
         build = completion_body if self._raw else chat_body
         body = build(request, self._endpoint.model, self._known, stream=self._streamed, extra=self._extra)
         self._sent = [name for name in body if name in OPTIONAL and name not in self._extra]
@@ -111,8 +115,11 @@ class ChatExchange:
             return ()
         return None
 
+    def _asked(self) -> Request:
+        return replace(self._request, grammar=None, reply_schema=None) if self._suspicion else self._request
+
     def _reader(self) -> ChatReader:
-        continued = self._raw or continues(self._request, self._known)
+        continued = self._raw or continues(self._asked(), self._known)
         error = partial(self._endpoint.connection.failures.error, sent_tools=bool(self._request.tools))
         return ChatReader(self._request, error, continued=continued, raw=self._raw)
 
@@ -147,7 +154,7 @@ class ChatExchange:
 
     @property
     def _sent_grammar(self) -> bool:
-        return self._known.grammar in self._sent
+        return not self._suspicion and self._held is not None and self._held.parameter in self._sent
 
     def _refuse(self, name: str, evidence: str) -> None:
         if name == "stream":
@@ -157,12 +164,8 @@ class ChatExchange:
         self._learn("refused", sorted(self._known.refused | {name}), evidence)
 
     def _refuse_grammar(self, evidence: str) -> None:
-        refused = {*(self._known.get("refused_grammars") or ()), self._digest}
-        self._learn("refused_grammars", sorted(refused), evidence)
+        assert self._held is not None
+        self._learn("refused_grammars", with_refused(self._known, self._held), evidence)
 
     def _learn(self, fact: str, value: Any, evidence: str) -> None:
         self._known = self._endpoint.knowledge.learn(fact, value, evidence)
-
-
-def _digest(grammar: str) -> str:
-    return hashlib.sha256(grammar.encode()).hexdigest()[:16]

@@ -69,11 +69,17 @@ KNOWN_SERVERS: dict[str, dict[str, tuple[Any, str]]] = {
     },
     "ollama": {
         "grammar": ("none", "Ollama takes no GBNF from outside"),
+        "json_schema": ("response_format", "Ollama takes a JSON Schema as response_format"),
         "prefill": ("none", "Ollama has no documented prefill"),
     },
-    "lm-studio": {"grammar": ("none", "LM Studio lists no grammar among its parameters")},
+    "lm-studio": {
+        "grammar": ("none", "LM Studio lists no grammar among its parameters"),
+        "json_schema": ("response_format", "LM Studio takes a JSON Schema as response_format"),
+    },
     "tgi": {
         "grammar": ("none", "TGI takes JSON and regular expressions only"),
+        "regex": ("response_format", "TGI takes a regular expression as response_format"),
+        "json_schema": ("response_format", "TGI takes a JSON Schema as response_format"),
         "tools": ("yes", "TGI constrains every model to a call"),
     },
     "koboldcpp": {"grammar": ("grammar", "KoboldCpp takes GBNF as grammar")},
@@ -84,10 +90,14 @@ KNOWN_SERVERS: dict[str, dict[str, tuple[Any, str]]] = {
         "tools": ("yes", "LocalAI builds a grammar from the tools"),
     },
     "mlx-lm": {"grammar": ("none", "mlx-lm's server knows no grammar")},
-    "openrouter": {"grammar": ("none", "OpenRouter takes no grammar")},
+    "openrouter": {
+        "grammar": ("none", "OpenRouter takes no grammar"),
+        "json_schema": ("response_format", "OpenRouter takes a JSON Schema as response_format"),
+    },
     "litellm": {},
     "openai": {
         "grammar": ("none", "OpenAI's chat completions take no grammar"),
+        "json_schema": ("response_format", "OpenAI's chat completions take a JSON Schema as response_format"),
         "tools": ("yes", "OpenAI's models take tools unless they refuse them"),
     },
 }

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 from asking import GRAMMAR, QUESTION, WEATHER, reply
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from standin import StandIn, Wire, chat, events, transcript
 
 from react_text.backends.base import Request
 from react_text.backends.gbnf import check_grammar
-from react_text.backends.http.chat_body import begun_grammar, chat_body, completion_body
+from react_text.backends.http.chat_body import chat_body, completion_body
+from react_text.backends.http.constraint import begun_grammar
 from react_text.backends.openai import OpenAICompatible
 from react_text.capabilities import Capabilities, finding
 from react_text.capability_store import CapabilityStore
@@ -143,6 +144,7 @@ def test_a_refusal_that_the_grammar_has_no_part_in_is_not_laid_to_it(standin: St
     assert len(server.posted) == 2
 
 
+@settings(deadline=None)
 @given(st.text(alphabet='ab"\\\n\t:', max_size=12))
 def test_a_grammar_for_a_begun_reply_begins_with_it(beginning: str) -> None:
     grammar = 'root ::= "root" begun | [root] # root\nbegun ::= root-2\nroot-2 ::= "x"'
