@@ -35,7 +35,7 @@ from react_text.loop_items import (
 from react_text.messages import Call, Fault, Observation, Turn, Usage
 from react_text.modes import AskingMode
 from react_text.protocol.examples import copied_fault, examples_of
-from react_text.protocol.render import Entry, observation_message, user_message
+from react_text.protocol.render import Entry, answer_message, observation_message, user_message
 from react_text.steering import Move, Score, Steering
 from react_text.switch import Switch, after_error, after_turn
 
@@ -128,6 +128,9 @@ class _Run:
             yield Steered(len(self.steps), "second_look", move.why)
             self.check_budgets()
             again, written = yield from self.ask(move)
+            if again.fault is not None and move.said:  # the model did not end what was begun for it
+                self.entries.append(Entry(answer_message(move.said)))
+                return move.said
             if again.fault is not None:
                 break
             turn, reply = again, written

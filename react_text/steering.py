@@ -33,6 +33,7 @@ from react_text.protocol.grounding import (
 )
 from react_text.protocol.options import with_settled_options
 from react_text.protocol.parts import SAY_NOTHING, unanswered_parts
+from react_text.protocol.results import asked_of, led_to, tells, values_of
 from react_text.tools import Tool
 
 NEUTRAL_QUESTION = "..."
@@ -53,8 +54,6 @@ DOUBT = 2.5
 """How much less likely than an answer another call may be for a part of the question that seems to be unanswered."""
 NONE = ""
 """Stands for no tool among the names of tools."""
-_STEM = 5
-"""Letters by which a word is known again in another form."""
 LONGEST_TOLD = 300
 """Characters of results that an answer is begun with."""
 
@@ -159,14 +158,20 @@ class Steering:
         if observation.is_error:
             return (yield from self.after_error(call, observation))
         if self.policies.resume and self.pending is not None:
-            held = self.pending if self.policies.ground == "never" else narrowed(self.pending, [observation.content])
+            held = (
+                self.pending
+                if self.policies.ground == "never"
+                else narrowed(self.pending, values_of(observation.content))
+            )
             return Move("call", held, "with what was found")
         if self.policies.complete:
             named = self.left_out()
             left = named or self.unasked()
             self.completed.update(left)
             if left and (tool := (yield from self.tool_for(left, call, sure=bool(named)))) is not None:
-                return Move("call", narrowed(tool, left, around=self.texts()), f"for {', '.join(left)}")
+                whole = [] if named else [one for text in left for one in _singular_too(text)]
+                held = narrowed(tool, left, around=self.texts(), words=whole)
+                return Move("call", held, f"for {', '.join(left)}")
             if named and call.name in self.tools and self.tools[call.name].safe:
                 return Move()
         return Move("answer") if self.policies.begin_answer else Move()
@@ -294,11 +299,14 @@ class Steering:
         return self.question[max(ends, default=0) :]
 
     def likeliest(self, among: Sequence[Tool]) -> Generator[Score, Any, Tool | None]:
-        """The tool of these that the model itself would call next."""
+        """The tool of these that the model itself would call next, by the question's words as well."""
         if len(among) < 2:
             return among[0] if among else None
         scores = yield from self.scores()
-        return None if scores is None else max(among, key=lambda tool: scores[tool.name])
+        if scores is None:
+            return None
+        known = dict(zip((tool.name for tool in among), likeness(self.question, among), strict=True))
+        return max(among, key=lambda tool: scores[tool.name] + LIKENESS_WEIGHT * known[tool.name])
 
     def scores(self) -> Generator[Score, Any, dict[str, float] | None]:
         """How likely the model finds a call of each tool, by name, and of NONE; None where the backend cannot tell."""
@@ -348,19 +356,19 @@ class Steering:
         if sum(len(text) for _, text in found) > LONGEST_TOLD:
             return None
         needed = [found[0][1]] if len(found) == 1 else [seen.content for _, seen in self.results()]
-        if all(_holds(answer, text) for text in needed):
+        if all(tells(answer, text, self.question) for text in needed):
             return None
         self.reminded = True
         if len(found) == 1:
             return Move("answer", said=f"The answer is {found[0][1]}")
-        return Move("answer", said="; ".join(f"{self.told(call)}: {text}" for call, text in found))
+        return Move("answer", said="; ".join(f"{self.told(call)}: {text}" for call, text in found) + ".")
 
     def results(self) -> list[tuple[Call, Observation]]:
         """The good results that no later call was made from."""
         found = []
         later = ""
         for call, seen in reversed(self.made):
-            if not seen.is_error and not (later and mentions(later, seen.content.strip())):
+            if not seen.is_error and not led_to(seen.content, later):
                 found.append((call, seen))
             later = " ".join([*self.texts_of(call), later]).strip()
         return found[::-1]
@@ -413,7 +421,7 @@ class Steering:
 
     def texts(self) -> list[str]:
         """The question and what tools gave back."""
-        return [self.question, *(seen.content for _, seen in self.made)]
+        return [self.question, *("\n".join(values_of(seen.content)) for _, seen in self.made)]
 
     def told(self, call: Call) -> str:
         """A call in words, to name its result by."""
@@ -430,36 +438,9 @@ def _none(calls: Sequence[float]) -> float:
     return math.log(max(1.0 - sum(map(math.exp, calls)), LEAST))
 
 
+def _singular_too(text: str) -> list[str]:
+    return [text, text[:-1]] if text.endswith("s") else [text]
+
+
 def _written(text: str) -> str:
     return re.sub(r"\d+", "9", re.sub(r"[^\W\d_]+", "a", text.strip()))
-
-
-def asked_of(result: str, question: str) -> str:
-    """What of a result the question asks for: of a JSON object the values whose names it speaks of, else everything."""
-    try:
-        held = json.loads(result)
-    except ValueError:
-        held = None
-    known = {word[:_STEM] for word in re.findall(r"[^\W\d_]+", question.casefold())}
-    if isinstance(held, dict):
-        asked = [
-            _shown(value)
-            for name, value in held.items()
-            if isinstance(value, str | int | float)
-            and all(word[:_STEM] in known for word in re.findall(r"[^\W\d_]+", name.casefold()))
-        ]
-        if asked:
-            return ", ".join(asked)
-    return result.strip().rstrip(".")
-
-
-def _shown(value: str | float) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _holds(answer: str, result: str) -> bool:
-    """Whether an answer tells a result: one of its numbers or names where it has some, else one of its words."""
-    telling = [*map(str, numbers(result)), *names(result)]
-    if not telling:
-        telling = [word for word in result.split() if len(word) > 2] or [result.strip()]
-    return any(mentions(answer, one) for one in telling)

@@ -317,3 +317,16 @@ def test_an_error_is_met_with_its_own_words_where_it_says_something_new():
     assert calls_of(result) == [("stock", {"item": "duct tape"}), ("stock", {"item": "cloth tape"})]
     assert "cloth tape" in model.requests[1].grammar
     assert "duct" not in model.requests[1].grammar
+
+
+def test_an_answer_begun_with_the_results_stands_where_the_model_cannot_end_it():
+    replies = [
+        call("tide", harbor="Oban"),
+        call("tide", harbor="Wick"),
+        final("It is high."),
+        "Thought: The observation answers the question.\nFinal Answer: tide Oban: 3.4; tide Wick: 2.9."
+        + " tide Oban: 3.4;" * 40,
+    ]
+    result = Agent(Weighing(replies, ["tide"]), [tide, gauge_number]).run("How high is it in Oban and in Wick?")
+    assert result.answer == "tide Oban: 3.4; tide Wick: 2.9."
+    assert result.stop_reason == "answer"

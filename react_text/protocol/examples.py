@@ -7,6 +7,7 @@ call that is valid against the schema. No example ever names a tool that is not 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -28,6 +29,8 @@ _FORMATS = {
 }
 _RESULT = 3817
 """The first made result: a number that hardly any real result is."""
+_LONG_NUMBER = 3
+"""Digits of a number that an answer does not hold by chance."""
 _NO_VALUE = object()
 _MAX_DEPTH = 6
 
@@ -87,10 +90,13 @@ def copies_example(arguments: Mapping[str, Any], tool: Tool, example: Example, k
 
 
 def copies_answer(answer: str, example: Example, known: str) -> bool:
-    """Whether an answer is the example's, although `known` does not hold the example's result."""
-    if answer.strip() != answer_of(example).strip():
+    """Whether an answer is the example's, or holds its number, although `known` does not hold the example's result."""
+    result = example.result.strip()
+    number = result.isdecimal() and len(result) >= _LONG_NUMBER
+    held = number and re.search(rf"(?<![\w.]){result}(?!\w)", answer) is not None
+    if not held and answer.strip() != answer_of(example).strip():
         return False
-    return example.result.strip().casefold() not in known.casefold()
+    return result.casefold() not in known.casefold()
 
 
 def copied_fault(turn: Turn, examples: Mapping[str, tuple[Tool, Example]], known: str) -> Fault | None:

@@ -129,14 +129,17 @@ def mentions(text: str, value: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(wanted)}{ending}(?!\w)", text.casefold()) is not None
 
 
-def narrowed(tool: Tool, texts: Sequence[str], without: Iterable[str] = (), around: Sequence[str] = ()) -> Tool:
+def narrowed(
+    tool: Tool, texts: Sequence[str], without: Iterable[str] = (), around: Sequence[str] = (), words: Sequence[str] = ()
+) -> Tool:
     """The tool with its open arguments held to what the texts hold: words for strings, numbers for numbers.
 
     Dates and the like and choices from a list are taken from the texts `around` too. Arguments with a pattern stay as
-    they are, and so do those for which the texts hold nothing. `without` are values that are not to be taken again.
+    they are, and so do those for which the texts hold nothing. `without` are values that are not to be taken again, nor
+    words of them. `words` are taken for strings instead of all runs of words.
     """
     banned = {one.casefold() for one in without}
-    words = [one for one in spans(texts) if one.casefold() not in banned]
+    words = words or [one for one in spans(texts) if not any(mentions(other, one) for other in banned)]
     counted = [one for text in texts for one in figures(text) if str(one) not in banned]
     shaped = {
         form: list(dict.fromkeys(match[0] for text in (*texts, *around) for match in shape.finditer(text)))
@@ -255,9 +258,7 @@ def _made_from(known: str, words: Collection[str], text: str) -> bool:
     own = _WORD.findall(text.casefold())
     counted = figures(known)
     found = sum(
-        word in words
-        or (word.isdecimal() and int(word) in counted)
-        or any(_alike(word, one) for one in words)
+        word in words or (word.isdecimal() and int(word) in counted) or any(_alike(word, one) for one in words)
         for word in own
     )
     return found > len(own) / 2
@@ -314,22 +315,24 @@ class _Held:
     figures: Sequence[float | int]
     shaped: Mapping[str, Sequence[str]]
 
-    def schema(self, schema: Any, depth: int) -> Any:
+    def schema(self, schema: Any, depth: int, name: str = "") -> Any:
         if not isinstance(schema, Mapping) or depth > _DEEPEST:
             return schema
         if "$ref" in schema:
-            return self.schema(resolve_ref(schema, self.root), depth + 1)
+            return self.schema(resolve_ref(schema, self.root), depth + 1, name)
         if any(key in schema for key in ("enum", "const", "pattern", "anyOf", "oneOf", "allOf")):
             return schema
         match schema.get("type"):
             case "object":
-                inside = {name: self.schema(one, depth + 1) for name, one in (schema.get("properties") or {}).items()}
+                properties = schema.get("properties") or {}
+                inside = {name: self.schema(one, depth + 1, name) for name, one in properties.items()}
                 return {**schema, "properties": inside} if inside else schema
             case "array":
                 return {**schema, "items": self.schema(schema["items"], depth + 1)} if "items" in schema else schema
             case kind:
-                values = self.values(kind, schema.get("format"))
-                return {**schema, "enum": list(values)} if values else schema
+                own = name.replace("_", " ").casefold()
+                values = [one for one in self.values(kind, schema.get("format")) if str(one).casefold() != own]
+                return {**schema, "enum": values} if values else schema
 
     def values(self, kind: Any, form: Any) -> Sequence[Any]:
         if kind == "string":
