@@ -126,11 +126,12 @@ class _Run:
             if (move := self.second_look(turn)) is None:
                 break
             yield Steered(len(self.steps), "second_look", move.why)
+            if move.kind == "said":
+                return self.said(move.said)
             self.check_budgets()
             again, written = yield from self.ask(move)
             if again.fault is not None and move.said:  # the model did not end what was begun for it
-                self.entries.append(Entry(answer_message(move.said)))
-                return move.said
+                return self.said(move.said)
             if again.fault is not None:
                 break
             turn, reply = again, written
@@ -261,6 +262,11 @@ class _Run:
         else:
             self.results[key] = contents
         return None
+
+    def said(self, answer: str) -> str:
+        """An answer that the model has not written itself, for the history too."""
+        self.entries.append(Entry(answer_message(answer)))
+        return answer
 
     def correct(self, fault: Fault, turn: Turn, reply: Reply) -> LoopGenerator:
         """Tell the model what was wrong, or stop when telling did not help."""

@@ -168,9 +168,9 @@ class StructuredMode:
             held = _usable(begun_arguments_grammar(self.call_format, move.tool)) if request.grammar else None
             return replace(request, reply_start=self.thought_end + before.rstrip(), grammar=held)
         if move.kind == "answer":
-            answer = self.grammars.get("answer") if request.grammar and not move.said else None
-            start = self.thought_end + move.said if move.said else ""
-            return replace(request, reply_start=start, grammar=answer)
+            said = move.said or (ANSWER_START if looked_up else "")
+            answer = self.grammars.get("answer") if request.grammar and not said else None
+            return replace(request, reply_start=self.thought_end + said if said else "", grammar=answer)
         return request
 
     def ways(self) -> tuple[str, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 from react_text.messages import Call, Fault, Observation
 from react_text.protocol.examples import examples_of, scalars
 from react_text.protocol.grounding import (
+    endings,
     likeness,
     mentions,
     names,
@@ -32,8 +33,8 @@ from react_text.protocol.grounding import (
     words_of,
 )
 from react_text.protocol.options import with_settled_options
-from react_text.protocol.parts import SAY_NOTHING, unanswered_parts
-from react_text.protocol.results import asked_of, led_to, tells, values_of
+from react_text.protocol.parts import SAY_NOTHING, part_with, unanswered_parts
+from react_text.protocol.results import asked_names, asked_of, led_to, names_in, tells, values_of
 from react_text.tools import Tool
 
 NEUTRAL_QUESTION = "..."
@@ -86,13 +87,13 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """How the next reply is begun: freely, as a call of one tool, or as the answer.
+    """How the next reply is begun: freely, as a call, or as the answer; or what is "said" without a further reply.
 
-    The call is held to the schema of `tool`. `said` is how an answer begins; with `shape`, a JSON Schema, it is asked
-    for as JSON, and held to it by a grammar where there is one (`held`).
+    A call is held to the schema of `tool`. `said` is how an answer begins, or what it is; with `shape`, a JSON Schema,
+    it is asked for as JSON, and held to it by a grammar where there is one (`held`).
     """
 
-    kind: Literal["free", "call", "answer"] = "free"
+    kind: Literal["free", "call", "answer", "said"] = "free"
     tool: Tool | None = None
     why: str = ""
     said: str = ""
@@ -174,7 +175,29 @@ class Steering:
                 return Move("call", held, f"for {', '.join(left)}")
             if named and call.name in self.tools and self.tools[call.name].safe:
                 return Move()
+            if (tool := (yield from self.next_in_line(observation))) is not None:
+                return Move("call", narrowed(tool, values_of(observation.content)), "with what was found")
         return Move("answer") if self.policies.begin_answer else Move()
+
+    def next_in_line(self, found: Observation) -> Generator[Score, Any, Tool | None]:
+        """A tool not called yet that takes what an object holds, where that tells nothing else that was asked for.
+
+        Its required arguments are named like values of the object, and its words are like the question's.
+        """
+        named, asked = names_in(found.content), set(asked_names(found.content, self.question))
+        known = dict(zip(self.tools, likeness(self.question, list(self.tools.values())), strict=True))
+        called = {call.name for call, _ in self.made}
+        may = self.question.rstrip().endswith("?")
+        tools = [
+            tool
+            for name, tool in self.tools.items()
+            if name not in called and known[name] > 0 and (tool.safe or may)
+            if (wanted := tool.parameters.get("required") or ()) and named.issuperset(wanted) and asked <= {*wanted}
+        ]
+        if not tools or (scores := (yield from self.scores())) is None:
+            return None
+        likeliest = max(tools, key=lambda tool: scores[tool.name] + LIKENESS_WEIGHT * known[tool.name])
+        return likeliest if scores[likeliest.name] >= scores[NONE] - DOUBT else None
 
     def first_move(self, *, needed: bool = False) -> Moving:
         """The likeliest tool or no tool, by how much more likely than after a question that asks for nothing.
@@ -235,7 +258,13 @@ class Steering:
         if other is None:
             return Move()
         if tool in others and other is tool:
-            return Move("call", narrowed(tool, [said], failed), "with words of the error")
+            dull = self.spoken_of() | SAY_NOTHING
+            last = [
+                one
+                for one in endings(said)
+                if not any(mentions(text, one) for text in failed) and not dull.issuperset(one.casefold().split())
+            ]
+            return Move("call", narrowed(tool, [said], failed, words=last), "with words of the error")
         return Move("call", self.held(other), "an error is no answer")
 
     def message_of(self, call: Call, error: str, failed: Sequence[str]) -> str:
@@ -352,13 +381,19 @@ class Steering:
         """An answer that leaves out what was found is begun once more with it; None where it holds everything."""
         if not self.policies.answer or self.reminded:
             return None
-        found = [(call, asked_of(seen.content, self.question)) for call, seen in self.results()]
+        results = self.results()
+        whole = len(results) == 1
+        parts = [self.question if whole else part_with(self.question, scalars(call.arguments)) for call, _ in results]
+        found = [(call, asked_of(seen.content, part)) for (call, seen), part in zip(results, parts, strict=True)]
         if sum(len(text) for _, text in found) > LONGEST_TOLD:
             return None
-        needed = [found[0][1]] if len(found) == 1 else [seen.content for _, seen in self.results()]
-        if all(tells(answer, text, self.question) for text in needed):
+        needed = [text for _, text in found] if whole else [seen.content for _, seen in results]
+        said = [" ".join([self.question, *needed[:at], *needed[at + 1 :]]) for at in range(len(needed))]
+        if all(map(tells, [answer] * len(needed), needed, said)):
             return None
         self.reminded = True
+        if whole and tells(answer, results[0][1].content, self.question):
+            return Move("said", said=f"{answer.rstrip(' .')} ({found[0][1]}).")
         if len(found) == 1:
             return Move("answer", said=f"The answer is {found[0][1]}")
         return Move("answer", said="; ".join(f"{self.told(call)}: {text}" for call, text in found) + ".")

@@ -54,7 +54,7 @@ class Weighing(Scripted):
         return tuple(one - total for one in rank)
 
 
-def call(name, **arguments):
+def call(name, /, **arguments):
     import json
 
     return f"Thought: I need {name} for this.\nAction: {name}\nAction Input: {json.dumps(arguments)}"
@@ -283,10 +283,13 @@ def test_an_answer_tells_the_part_of_a_result_that_was_asked_for():
         """How a team stands."""
         return {"place": 3, "points": 41}
 
-    replies = [call("record", team="Foxes"), final("They are in place 3."), final("The answer is 41")]
+    replies = [call("record", team="Foxes"), final("They are well."), final("The answer is 41")]
     model = Weighing(replies, ["record"])
-    assert "41" in Agent(model, [record, tide]).run("How many points do the Foxes have?").answer
+    asked = "How many points do the Foxes have?"
+    assert "41" in Agent(model, [record, tide]).run(asked).answer
     assert model.requests[-1].reply_start.endswith("The answer is 41")
+    other = Weighing([replies[0], final("They are in place 3.")], ["record"])
+    assert Agent(other, [record, tide]).run(asked).answer == "They are in place 3 (41)."
 
 
 def test_a_tool_that_may_change_something_is_called_again_only_for_a_question_and_when_the_model_would():
@@ -330,3 +333,35 @@ def test_an_answer_begun_with_the_results_stands_where_the_model_cannot_end_it()
     result = Agent(Weighing(replies, ["tide"]), [tide, gauge_number]).run("How high is it in Oban and in Wick?")
     assert result.answer == "tide Oban: 3.4; tide Wick: 2.9."
     assert result.stop_reason == "answer"
+
+
+def test_what_an_object_holds_is_taken_to_the_next_tool_where_it_does_not_answer_the_question():
+    @tool(safe=True)
+    def find_guest(name: str) -> dict:
+        """Room and board of a guest."""
+        return {"room": 407, "board": "half"}
+
+    @tool(safe=True)
+    def room_details(room: int) -> dict:
+        """Beds and view of a room."""
+        return {"beds": 2, "view": "park"}
+
+    tools = [find_guest, room_details]
+    replies = [call("find_guest", name="Okafor"), call("room_details", room=407), final("The view is the park.")]
+    asked = "What view does Mr. Okafor have from his room?"
+    result = Agent(Weighing(replies, ["find_guest", "room_details"]), tools).run(asked)
+    assert calls_of(result) == [("find_guest", {"name": "Okafor"}), ("room_details", {"room": 407})]
+    answered = Weighing([replies[0], final("Half board.")], ["find_guest"])
+    assert len(calls_of(Agent(answered, tools).run("Which board does Mr. Okafor have?"))) == 1
+
+
+def test_of_two_results_each_is_told_by_what_its_part_of_the_question_asks_for():
+    @tool(safe=True)
+    def player(name: str) -> dict:
+        """A player."""
+        return {"Ekholm": {"age": 34, "position": "keeper"}, "Castell": {"age": 31, "position": "back"}}[name]
+
+    replies = [call("player", name="Ekholm"), call("player", name="Castell"), final("He is a keeper."), "x" * 9000]
+    asked = "Which position does Ekholm play, and how old is Castell?"
+    result = Agent(Weighing(replies, ["player"]), [player, tide]).run(asked)
+    assert result.answer == 'player Ekholm: keeper; player Castell: {"age": 31, "position": "back"}.'

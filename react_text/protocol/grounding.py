@@ -82,6 +82,12 @@ def spans(texts: Iterable[str]) -> list[str]:
     return list(found)[:MOST_VALUES]
 
 
+def endings(text: str) -> list[str]:
+    """The spans of a text that end where one of its sentences or clauses does."""
+    clauses = [one.rstrip(_EDGES).casefold() for one in _CLAUSE_END.split(text)]
+    return [one for one in spans([text]) if any(clause.endswith(one.casefold()) for clause in clauses)]
+
+
 def _says_nothing(written: str, *, begins: bool = False) -> bool:
     word = written.strip(_EDGES)
     return (begins or not word[:1].isupper()) and word.casefold() in SAY_NOTHING
@@ -136,10 +142,16 @@ def narrowed(
 
     Dates and the like and choices from a list are taken from the texts `around` too. Arguments with a pattern stay as
     they are, and so do those for which the texts hold nothing. `without` are values that are not to be taken again, nor
-    words of them. `words` are taken for strings instead of all runs of words.
+    words of them; nor are several words that begin with one of the tool's own, as "room 212" does. `words` are taken
+    for strings instead of all runs of words.
     """
     banned = {one.casefold() for one in without}
-    words = words or [one for one in spans(texts) if not any(mentions(other, one) for other in banned)]
+    own = words_of(tool)
+    words = words or [
+        one
+        for one in spans(texts)
+        if not any(mentions(other, one) for other in banned) and not (" " in one and one.split()[0] in own)
+    ]
     counted = [one for text in texts for one in figures(text) if str(one) not in banned]
     shaped = {
         form: list(dict.fromkeys(match[0] for text in (*texts, *around) for match in shape.finditer(text)))
@@ -255,6 +267,8 @@ def _made_from(known: str, words: Collection[str], text: str) -> bool:
     head, comma, _ = text.partition(",")
     if comma and head.strip() and mentions(known, head):
         return True
+    if "_" in text and "_" not in known:
+        return False
     own = _WORD.findall(text.casefold())
     counted = figures(known)
     found = sum(

@@ -51,6 +51,13 @@ def unanswered_parts(question: str, values: Iterable[str], results: str, known: 
     return found if answered else []
 
 
+def part_with(question: str, values: Iterable[str]) -> str:
+    """The first part of a question that holds a word of one of the values; the whole question where none does."""
+    wanted = {_stem(word) for value in values for word in _WORD.findall(value)}
+    parts = _BETWEEN.split(question)
+    return next((part for part in parts if wanted & {_stem(word) for word in _WORD.findall(part)}), question)
+
+
 def _first_run(part: list[str], new: Collection[str]) -> str:
     run: list[str] = []
     for word in part:

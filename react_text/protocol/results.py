@@ -19,24 +19,32 @@ def values_of(result: str) -> list[str]:
     return list(scalars(held)) if isinstance(held, dict | list) else [result.strip()]
 
 
-def asked_of(result: str, question: str) -> str:
-    """What of a result the question asks for: of a JSON object the values whose names it speaks of, else everything.
-
-    What the question says itself it does not ask for.
-    """
+def names_in(result: str) -> frozenset[str]:
+    """The names of the values of a JSON object; none for any other result."""
     held = _json(result)
-    if isinstance(held, dict):
-        known = {word[:_STEM] for word in re.findall(r"[^\W\d_]+", question.casefold())}
-        asked = [
-            text
-            for name, value in held.items()
-            if isinstance(value, str | int | float)
-            and not mentions(question, text := value if isinstance(value, str) else json.dumps(value))
-            and all(word[:_STEM] in known for word in re.findall(r"[^\W\d_]+", name.casefold()))
-        ]
-        if asked:
-            return ", ".join(asked)
-    return result.strip().rstrip(".")
+    return frozenset(held) if isinstance(held, dict) else frozenset()
+
+
+def asked_names(result: str, question: str) -> list[str]:
+    """The names in a JSON object that the question speaks of and whose values it does not say itself."""
+    held = _json(result)
+    known = {word[:_STEM] for word in re.findall(r"[^\W\d_]+", question.casefold())}
+    return [
+        name
+        for name, value in (held.items() if isinstance(held, dict) else ())
+        if isinstance(value, str | int | float)
+        and all(word[:_STEM] in known for word in re.findall(r"[^\W\d_]+", name.casefold()))
+        and not mentions(question, _shown(value))
+    ]
+
+
+def asked_of(result: str, question: str) -> str:
+    """What of a result the question asks for: the values of `asked_names` where there are any, else everything."""
+    asked = asked_names(result, question)
+    if not asked:
+        return result.strip().rstrip(".")
+    held = _json(result)
+    return ", ".join(_shown(held[name]) for name in asked)
 
 
 def tells(answer: str, result: str, question: str) -> bool:
@@ -57,6 +65,10 @@ def led_to(result: str, later: str) -> bool:
     """Whether a later call, of which `later` holds the values, was made from this result."""
     values = [one for one in values_of(result) if len(one) > 1]
     return bool(later) and any(mentions(later, one) for one in values)
+
+
+def _shown(value: str | float) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _json(result: str) -> Any:

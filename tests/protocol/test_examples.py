@@ -103,3 +103,17 @@ def test_values_chosen_from_a_list_and_defaults_cannot_be_told_from_copied_ones(
 )
 def test_an_answer_of_the_example_is_a_copy_unless_the_conversation_holds_its_result(answer, known, copied):
     assert copies_answer(answer, Example("Weather in Oslo?", {"city": "Oslo"}, "rain"), known) is copied
+
+
+@pytest.mark.parametrize(
+    ("answer", "result", "known", "copied"),
+    [
+        ("Final: 3817", "3817", "How many are left?", True),
+        ("It costs 3817 crowns.", "3817", "How many are left?", True),
+        ("It costs 3817 crowns.", "3817", "stock: 3817", False),
+        ("It costs 38170 crowns.", "3817", "How many are left?", False),
+        ("There are 12.", "12", "How many are left?", False),
+    ],
+)
+def test_an_answer_with_the_long_number_of_an_example_is_a_copy(answer, result, known, copied):
+    assert copies_answer(answer, Example("How many?", {}, result), known) is copied

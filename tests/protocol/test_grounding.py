@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from react_text import tool
 from react_text.protocol.grounding import (
+    endings,
     likeness,
     mentions,
     names,
@@ -89,6 +90,13 @@ def test_a_narrowed_tool_takes_words_and_numbers_of_the_texts_only():
     assert first_problem({"line": 7, "day": "Sunday"}, held.parameters) is None
     assert first_problem({"line": 8, "day": "Sunday"}, held.parameters) is not None
     assert first_problem({"line": 7, "day": "Monday"}, held.parameters) is not None
+
+
+def test_a_narrowed_tool_takes_no_words_of_its_own_before_a_value():
+    track = Tool("track", "Where a parcel is", {"type": "object", "properties": {"code": {"type": "string"}}})
+    values = narrowed(track, ["Where is parcel PX4471?"]).parameters["properties"]["code"]["enum"]
+    assert "PX4471" in values
+    assert "parcel PX4471" not in values
 
 
 def test_what_the_texts_hold_nothing_for_stays_open():
@@ -179,7 +187,7 @@ def test_a_value_made_from_the_words_of_a_text_is_not_from_nowhere(value, known)
     assert ungrounded(tide, {"harbor": value}, known) == []
 
 
-@pytest.mark.parametrize("value", ["Manchester City", "harbor", "Bergen, Norway", "Manchuria1"])
+@pytest.mark.parametrize("value", ["Manchester City", "harbor", "Bergen, Norway", "Manchuria1", "manchester_united"])
 def test_a_value_of_which_a_text_holds_half_or_less_is_from_nowhere(value):
     assert ungrounded(tide, {"harbor": value}, "How is Manchester United doing?") == [("harbor", value)]
 
@@ -196,3 +204,9 @@ def test_put_right_changes_only_what_is_doubtful_and_leaves_out_what_is_optional
     assert first_problem({"one": "Saimaa", "other": "Saimaa"}, held) is not None
     assert first_problem({"one": "Inari", "other": "Bodensee"}, held) is not None
     assert "note" not in held["properties"]
+
+
+def test_the_endings_of_a_text_end_where_its_sentences_do():
+    found = endings("it is kept under the name cloth tape. Ask Ann")
+    assert {"cloth tape", "name cloth tape", "Ann"} <= set(found)
+    assert "name cloth" not in found

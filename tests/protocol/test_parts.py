@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from react_text.protocol.parts import unanswered_parts
+from react_text.protocol.parts import part_with, unanswered_parts
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,9 @@ def test_nothing_is_unanswered_before_anything_is_answered():
 def test_what_is_left_stands_in_the_question(question, values):
     left = unanswered_parts(question, values, "", set())
     assert all(word in question for one in left for word in one.split())
+
+
+def test_the_part_of_a_value_is_found():
+    asked = "Which position does Ekholm play, and how old is Castell?"
+    assert part_with(asked, ["Castell"]) == "how old is Castell"
+    assert part_with(asked, ["Nobody"]) == asked
