@@ -34,7 +34,7 @@ from react_text.protocol.grounding import (
 )
 from react_text.protocol.options import with_settled_options
 from react_text.protocol.parts import SAY_NOTHING, part_with, unanswered_parts
-from react_text.protocol.results import asked_names, asked_of, led_to, names_in, tells, values_of
+from react_text.protocol.results import asked_names, asked_of, is_code, led_to, names_in, tells, values_of
 from react_text.tools import Tool
 
 NEUTRAL_QUESTION = "..."
@@ -175,25 +175,30 @@ class Steering:
                 return Move("call", held, f"for {', '.join(left)}")
             if named and call.name in self.tools and self.tools[call.name].safe:
                 return Move()
-            if (tool := (yield from self.next_in_line(observation))) is not None:
+            if (tool := (yield from self.next_in_line(call, observation))) is not None:
                 return Move("call", narrowed(tool, values_of(observation.content)), "with what was found")
         return Move("answer") if self.policies.begin_answer else Move()
 
-    def next_in_line(self, found: Observation) -> Generator[Score, Any, Tool | None]:
-        """A tool not called yet that takes what an object holds, where that tells nothing else that was asked for.
+    def next_in_line(self, call: Call, found: Observation) -> Generator[Score, Any, Tool | None]:
+        """A tool not called yet that takes what was found, where that is not what was asked for.
 
-        Its required arguments are named like values of the object, and its words are like the question's.
+        Of an object: its required arguments are named like values of it, and it holds nothing else that was asked for.
+        Of a code: it takes one text, and is more like the question than the tool that found the code.
         """
         named, asked = names_in(found.content), set(asked_names(found.content, self.question))
-        known = dict(zip(self.tools, likeness(self.question, list(self.tools.values())), strict=True))
-        called = {call.name for call, _ in self.made}
+        telling = " ".join(word for word in self.question.split() if word.casefold() not in SAY_NOTHING)
+        known = dict(zip(self.tools, likeness(telling, list(self.tools.values())), strict=True))
+        called = {one.name for one, _ in self.made}
         may = self.question.rstrip().endswith("?")
-        tools = [
-            tool
-            for name, tool in self.tools.items()
-            if name not in called and known[name] > 0 and (tool.safe or may)
-            if (wanted := tool.parameters.get("required") or ()) and named.issuperset(wanted) and asked <= {*wanted}
-        ]
+        tools = []
+        for name, tool in self.tools.items():
+            wanted = tool.parameters.get("required") or ()
+            if is_code(found.content):
+                fits = len(wanted) == 1 and takes(tool, ["string"]) and known[name] > known.get(call.name, 0.0)
+            else:
+                fits = bool(wanted) and named.issuperset(wanted) and asked <= {*wanted} and known[name] > 0
+            if fits and name not in called and (tool.safe or may):
+                tools.append(tool)
         if not tools or (scores := (yield from self.scores())) is None:
             return None
         likeliest = max(tools, key=lambda tool: scores[tool.name] + LIKENESS_WEIGHT * known[tool.name])
@@ -251,6 +256,8 @@ class Steering:
         if tool is not None and (new := self.named_by(observation.content, failed)):
             return Move("call", narrowed(tool, new, failed), "with what the error says")
         others = [one for one in self.safe_tools() if one.name != call.name]
+        wanted = {*(tool.parameters.get("required") or ())} if tool is not None else set()
+        others = [one for one in others if not wanted.issuperset(one.parameters.get("required") or ())] or others
         said = self.message_of(call, observation.content, failed)
         if tool is not None and len(self.new_words(said)) >= TELLING_WORDS:
             others.append(tool)
@@ -258,12 +265,7 @@ class Steering:
         if other is None:
             return Move()
         if tool in others and other is tool:
-            dull = self.spoken_of() | SAY_NOTHING
-            last = [
-                one
-                for one in endings(said)
-                if not any(mentions(text, one) for text in failed) and not dull.issuperset(one.casefold().split())
-            ]
+            last = endings(said, self.spoken_of() | SAY_NOTHING, failed)
             return Move("call", narrowed(tool, [said], failed, words=last), "with words of the error")
         return Move("call", self.held(other), "an error is no answer")
 

@@ -365,3 +365,44 @@ def test_of_two_results_each_is_told_by_what_its_part_of_the_question_asks_for()
     asked = "Which position does Ekholm play, and how old is Castell?"
     result = Agent(Weighing(replies, ["player"]), [player, tide]).run(asked)
     assert result.answer == 'player Ekholm: keeper; player Castell: {"age": 31, "position": "back"}.'
+
+
+def test_a_code_is_taken_to_the_tool_that_is_more_like_the_question():
+    @tool(safe=True)
+    def employee_id(name: str) -> str:
+        """The number of a person."""
+        return "E-552"
+
+    @tool(safe=True)
+    def extension(employee: str) -> str:
+        """Telephone extension."""
+        return "7714"
+
+    replies = [call("employee_id", name="Omar"), call("extension", employee="E-552"), final("7714")]
+    model = Weighing(replies, ["employee_id", "extension"])
+    result = Agent(model, [employee_id, extension]).run("What is the telephone extension of Omar?")
+    assert [name for name, _ in calls_of(result)] == ["employee_id", "extension"]
+    asked = Weighing([replies[0], final("E-552")], ["employee_id", "extension"])
+    result = Agent(asked, [employee_id, extension]).run("Which number does the person Omar have?")
+    assert [name for name, _ in calls_of(result)] == ["employee_id"]
+
+
+def test_after_an_error_another_kind_of_value_is_looked_for_first():
+    @tool(safe=True)
+    def desk(employee: str) -> str:
+        """Where an employee sits."""
+        raise KeyError(f"no employee {employee}")
+
+    @tool(safe=True)
+    def phone(employee: str) -> str:
+        """Telephone of an employee."""
+        return "7714"
+
+    @tool(safe=True)
+    def employee_id(name: str) -> str:
+        """The number of somebody."""
+        return "E-552"
+
+    model = Weighing([call("desk", employee="Omar")] * 9, ["desk", "phone", "employee_id"])
+    Agent(model, [desk, phone, employee_id]).run("Where does the employee Omar sit?")
+    assert model.requests[1].reply_start.endswith("Action: employee_id\nAction Input:")

@@ -85,7 +85,7 @@ def outcome(task: Task, record: Mapping[str, Any]) -> dict[str, Any]:
 def first_calls_made(steps: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """The calls of the first reply that counts: one that was looked at again counts only where the next one failed."""
     for step, following in zip_longest(steps, steps[1:]):
-        withdrawn = "second_look" in step.get("steered", ()) and following is not None and not following["fault"]
+        withdrawn = "second_look" in step.get("steered", ()) and following is not None and not following.get("fault")
         if step["kind"] == "action" and not withdrawn:
             calls: Sequence[Mapping[str, Any]] = step["calls"]
             return calls

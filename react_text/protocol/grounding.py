@@ -82,10 +82,21 @@ def spans(texts: Iterable[str]) -> list[str]:
     return list(found)[:MOST_VALUES]
 
 
-def endings(text: str) -> list[str]:
-    """The spans of a text that end where one of its sentences or clauses does."""
-    clauses = [one.rstrip(_EDGES).casefold() for one in _CLAUSE_END.split(text)]
-    return [one for one in spans([text]) if any(clause.endswith(one.casefold()) for clause in clauses)]
+def endings(text: str, dull: Collection[str], failed: Iterable[str]) -> list[str]:
+    """What the sentences of an error and their parts between commas end with: there it says what would do.
+
+    None begins with a `dull` word (in small letters), or is a part of a value that `failed`, unless a dull word stands
+    before it: of "duct tape", "cloth tape" ends with "tape", but "there is: tape" says so.
+    """
+    found: dict[str, None] = {}
+    for clause in (part for sentence in _CLAUSE_END.split(text) for part in sentence.split(", ")):
+        words = [word for written in clause.split() if (word := written.strip(_EDGES))]
+        for first in range(max(0, len(words) - LONGEST_SPAN), len(words)):
+            span = " ".join(words[first:])
+            stands_alone = first == 0 or words[first - 1].casefold() in dull
+            if words[first].casefold() not in dull and (stands_alone or not any(mentions(one, span) for one in failed)):
+                found[span] = None
+    return list(found)
 
 
 def _says_nothing(written: str, *, begins: bool = False) -> bool:

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from react_text.protocol.examples import scalars
+from react_text.protocol.figures import mentioned_figures
 from react_text.protocol.grounding import mentions, names, numbers
 
 _STEM = 5
@@ -23,6 +24,12 @@ def names_in(result: str) -> frozenset[str]:
     """The names of the values of a JSON object; none for any other result."""
     held = _json(result)
     return frozenset(held) if isinstance(held, dict) else frozenset()
+
+
+def is_code(result: str) -> bool:
+    """Whether a result is one word of letters and digits, such as "E-552": the number of something."""
+    text = result.strip()
+    return re.fullmatch(r"(?=.*\d)(?=.*[^\W\d_])[\w-]+", text) is not None and not mentioned_figures(text)
 
 
 def asked_names(result: str, question: str) -> list[str]:

@@ -152,6 +152,14 @@ def test_the_first_call_that_could_be_read_is_the_one_that_counts() -> None:
     assert (found["right_tool"], found["right_arguments"], found["read"]) == (True, False, "failed")
 
 
+def test_a_call_that_was_asked_for_again_before_it_ran_does_not_count_unless_the_next_reply_failed() -> None:
+    withdrawn = {**_called("anvil"), "steered": ["second_look"]}
+    task = _task(calls=(ExpectedCall("stock", {"item": ["lamp"]}),))
+    assert outcome(task, _record(withdrawn, _called("lamp")))["right_arguments"] is True
+    failed = {"kind": "none", "fault": "truncated", "calls": []}
+    assert outcome(task, _record(withdrawn, failed, _called("lamp")))["right_arguments"] is False
+
+
 def test_only_the_first_of_two_dependent_calls_is_right_to_begin_with() -> None:
     later = ExpectedCall("price", {"item": ("lamp",)})
     dependent = _task(calls=(later, CALL), ordered=True)

@@ -206,7 +206,20 @@ def test_put_right_changes_only_what_is_doubtful_and_leaves_out_what_is_optional
     assert "note" not in held["properties"]
 
 
-def test_the_endings_of_a_text_end_where_its_sentences_do():
-    found = endings("it is kept under the name cloth tape. Ask Ann")
-    assert {"cloth tape", "name cloth tape", "Ann"} <= set(found)
-    assert "name cloth" not in found
+DULL = {"is", "it", "the", "name", "are", "notes", "ask"}
+
+
+@pytest.mark.parametrize(
+    ("text", "failed", "found"),
+    [
+        (
+            "it is kept under the name cloth tape. Ask Ann",
+            "duct tape",
+            ["kept under the name cloth tape", "under the name cloth tape", "cloth tape", "Ann"],
+        ),
+        ("the notes are wifi, pancakes, gate", "wifi note", ["wifi", "pancakes", "gate"]),
+        ("", "tape", []),
+    ],
+)
+def test_an_error_ends_with_what_would_do(text, failed, found):
+    assert endings(text, DULL, [failed]) == found

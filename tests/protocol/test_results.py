@@ -2,7 +2,7 @@
 
 import pytest
 
-from react_text.protocol.results import asked_of, led_to, tells, values_of
+from react_text.protocol.results import asked_of, is_code, led_to, tells, values_of
 
 RECORD = '{"place": 3, "points": 41, "coach": "Ada Lind"}'
 
@@ -41,3 +41,9 @@ def test_a_call_is_made_from_a_result_when_it_holds_one_of_its_values():
     assert led_to(RECORD, "Ada Lind")
     assert not led_to(RECORD, "Bo Holm")
     assert not led_to(RECORD, "")
+
+
+def test_a_code_is_one_word_of_letters_and_digits():
+    assert is_code("E-552")
+    assert is_code("PX8845")
+    assert not any(map(is_code, ["552", "12km", "E-552 is free", "Oban", "2031-05-17", ""]))
