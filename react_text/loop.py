@@ -36,7 +36,7 @@ from react_text.messages import Call, Fault, Observation, Turn, Usage
 from react_text.modes import AskingMode
 from react_text.protocol.examples import copied_fault, examples_of
 from react_text.protocol.render import Entry, answer_message, observation_message, user_message
-from react_text.steering import Move, Score, Steering
+from react_text.steering import Known, Move, Score, Steering
 from react_text.switch import Switch, after_error, after_turn
 
 FREE = Move()
@@ -100,7 +100,7 @@ class _Run:
         self.steering = None
         if setup.policies is not None and setup.tools:
             tools = {tool.name: tool for tool in setup.tools}
-            self.steering = Steering(setup.policies, tools, question or "", setup.calibration)
+            self.steering = Steering(setup.policies, Known(tools, question or ""), setup.calibration)
         self.examples = {tool.name: (tool, example) for tool, example in examples_of(setup.tools)}
 
     def steps_until_done(self) -> LoopGenerator:

@@ -21,6 +21,7 @@ _LISTED = (
     "to too up us want was we were what what's when where whether which who who's whom whose why will with would you "
     "your many more most need now no not none nor never only already yet still here"
 )
+_ASKING = {"tell", "give", "show", "list", "find", "look", "say", "what", "which", "who", "how", "when", "where"}
 SAY_NOTHING = frozenset(_LISTED.split())
 """Words that ask, join or point, and name nothing."""
 
@@ -49,6 +50,12 @@ def unanswered_parts(question: str, values: Iterable[str], results: str, known: 
         if run := _first_run(part, new):
             found.append(run)
     return found if answered else []
+
+
+def asks_to_be_told(question: str) -> bool:
+    """Whether a request is a question, or begins with a word such as "tell" or "find": it asks for no change."""
+    first = _WORD.search(question)
+    return question.rstrip().endswith("?") or (first is not None and first[0].casefold() in _ASKING)
 
 
 def part_with(question: str, values: Iterable[str]) -> str:

@@ -70,8 +70,9 @@ def tells(answer: str, result: str, question: str) -> bool:
 
 def led_to(result: str, later: str) -> bool:
     """Whether a later call, of which `later` holds the values, was made from this result."""
-    values = [one for one in values_of(result) if len(one) > 1]
-    return bool(later) and any(mentions(later, one) for one in values)
+    values = values_of(result)
+    telling = values if len(values) == 1 else [one for one in values if len(one) > 1]
+    return bool(later) and any(mentions(later, one) for one in telling)
 
 
 def _shown(value: str | float) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from react_text.protocol.parts import part_with, unanswered_parts
+from react_text.protocol.parts import asks_to_be_told, part_with, unanswered_parts
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,10 @@ def test_the_part_of_a_value_is_found():
     asked = "Which position does Ekholm play, and how old is Castell?"
     assert part_with(asked, ["Castell"]) == "how old is Castell"
     assert part_with(asked, ["Nobody"]) == asked
+
+
+def test_a_question_asks_to_be_told_something_and_an_order_does_not():
+    assert asks_to_be_told("How many beds are in room 203 ?")
+    assert asks_to_be_told("Tell me the desks of 1302 and 1377.")
+    assert not asks_to_be_told("Book a bed in room 203.")
+    assert not asks_to_be_told("")

@@ -1,0 +1,37 @@
+"""What an error says: the values it names, and what is new in it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from react_text.messages import Call
+from react_text.protocol.grounding import mentions, names, spans
+from react_text.protocol.parts import SAY_NOTHING
+from react_text.steering.known import Known
+
+
+def named_by(known: Known, error: str, failed: Sequence[str]) -> list[str]:
+    """What an error names besides what was tried: names, or else words of the question that no tool speaks of."""
+    rest = error
+    for text in failed:
+        rest = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", " ", rest, flags=re.IGNORECASE)
+    if new := [one for one in names(rest) if not any(mentions(text, one) for text in failed)]:
+        return new
+    spoken_of = known.spoken_of() | SAY_NOTHING
+    asked = [one for one in spans([rest]) if len(one) > 2 and " " not in one and mentions(known.question, one)]
+    return [one for one in asked if one.casefold() not in spoken_of and not any(mentions(text, one) for text in failed)]
+
+
+def message_of(call: Call, error: str, failed: Sequence[str]) -> str:
+    """What an error says besides its beginning and the values that failed."""
+    said = re.sub(rf"^Error: (?:{re.escape(call.name)} failed: )?(?:\w+: )?", "", error)
+    for text in failed:
+        said = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", ". ", said, flags=re.IGNORECASE)
+    return said
+
+
+def new_words(known: Known, text: str) -> list[str]:
+    """The longer words of a text that neither the question nor any tool has."""
+    old = known.spoken_of() | SAY_NOTHING | set(re.findall(r"\w+", known.question.casefold()))
+    return [word for word in re.findall(r"[^\W\d_]{4,}", text.casefold()) if word not in old]

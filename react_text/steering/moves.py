@@ -1,0 +1,318 @@
+"""What a small model is helped with, move by move: which tool, from which words, once more, or the answer now. Pure.
+
+Each policy is one named switch. A move says how the next reply is begun and what it is held to; how likely the model
+itself finds the ways to go on is asked for with `Score`, where the backend can tell.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from react_text.messages import Call, Fault, Observation
+from react_text.protocol.examples import examples_of, scalars
+from react_text.protocol.grounding import (
+    endings,
+    likeness,
+    narrowed,
+    numbers,
+    put_right,
+    repeated,
+    takes,
+    unfillable,
+    ungrounded,
+    with_mentioned_choices,
+)
+from react_text.protocol.options import with_settled_options
+from react_text.protocol.parts import SAY_NOTHING, asks_to_be_told
+from react_text.protocol.results import asked_names, is_code, names_in, values_of
+from react_text.steering.answers import answer_with_results
+from react_text.steering.errors import message_of, named_by, new_words
+from react_text.steering.known import Known
+from react_text.steering.policies import Move, Moving, Policies, Score
+from react_text.steering.remaining import clause, left_out, unasked, written_like
+from react_text.tools import Tool
+
+NEUTRAL_QUESTION = "..."
+"""Asks for nothing: how likely each tool is after it is what is taken off its score."""
+LIKENESS_WEIGHT = 0.5
+"""What likeness to the question counts beside natural logarithms, as all of these."""
+UNFILLABLE_COST = 6.0
+"""For each required argument that the question has no value for."""
+CLAUSE_WEIGHT = 1.5
+"""What likeness to the part of the question counts that is still unanswered."""
+SAME_TOOL = 2.5
+"""For the tool that was called last: questions ask for the same of several things."""
+TELLING_WORDS = 2
+"""New words in an error that make it worth trying one of them."""
+LEAST = 1e-6
+"""The least probability that is left for anything else than a call."""
+DOUBT = 2.5
+"""How much less likely than an answer another call may be for a part of the question that seems to be unanswered."""
+NONE = ""
+"""Stands for no tool among the names of tools."""
+
+
+@dataclass
+class Steering:
+    """One run's moves. It is told each call with its observation and says what comes next.
+
+    `known` grows with each call. `calibration` holds scores after NEUTRAL_QUESTION by the names of the tools, and is
+    shared by runs. `pending` is a tool that failed and has not been called with success since; `completed` and
+    `doubted` are what has been acted on, as every policy acts once on the same thing; `reminded` likewise of the answer.
+    """
+
+    policies: Policies
+    known: Known
+    calibration: dict[tuple[str, ...], tuple[float, ...]] = field(default_factory=dict)
+    pending: Tool | None = None
+    errors_in_a_row: int = 0
+    completed: set[str] = field(default_factory=set)
+    doubted: set[str] = field(default_factory=set)
+    reminded: bool = False
+
+    def note(self, call: Call, observation: Observation) -> None:
+        """Take in what a call gave."""
+        self.known.made.append((call, observation))
+        if observation.denied:
+            return
+        if observation.is_error:
+            self.errors_in_a_row += 1
+            if self.pending is None:
+                self.pending = self.known.tools.get(call.name)
+        else:
+            self.errors_in_a_row = 0
+            if self.pending is not None and self.pending.name == call.name:
+                self.pending = None
+
+    def next_move(self) -> Moving:
+        """What the next reply is to be."""
+        if not self.known.made:
+            return (yield from self.first_move())
+        call, observation = self.known.made[-1]
+        if observation.denied:
+            return Move()  # a person's no is no error to be got round
+        if observation.is_error:
+            return (yield from self.after_error(call, observation))
+        if self.policies.resume and self.pending is not None:
+            held = (
+                self.pending
+                if self.policies.ground == "never"
+                else narrowed(self.pending, values_of(observation.content))
+            )
+            return Move("call", held, "with what was found")
+        if self.policies.complete:
+            named = left_out(self.known, self.completed)
+            left = named or unasked(self.known, self.completed)
+            self.completed.update(left)
+            if left and (tool := (yield from self.tool_for(left, call, sure=bool(named)))) is not None:
+                whole = [] if named else [one for text in left for one in _singular_too(text)]
+                held = narrowed(tool, left, around=self.known.texts(), words=whole)
+                return Move("call", held, f"for {', '.join(left)}")
+            if named and call.name in self.known.tools and self.known.tools[call.name].safe:
+                return Move()
+            if (tool := (yield from self.next_in_line(call, observation))) is not None:
+                return Move("call", narrowed(tool, values_of(observation.content)), "with what was found")
+        return Move("answer") if self.policies.begin_answer else Move()
+
+    def next_in_line(self, call: Call, found: Observation) -> Generator[Score, Any, Tool | None]:
+        """A tool not called yet that takes what was found, where that is not what was asked for.
+
+        Of an object: its required arguments are named like values of it, and it holds nothing else that was asked for.
+        Of a code: it takes one text, and is more like the question than the tool that found the code.
+        """
+        named, asked = names_in(found.content), set(asked_names(found.content, self.known.question))
+        telling = " ".join(word for word in self.known.question.split() if word.casefold() not in SAY_NOTHING)
+        known = dict(zip(self.known.tools, likeness(telling, list(self.known.tools.values())), strict=True))
+        called = {one.name for one, _ in self.known.made}
+        may = asks_to_be_told(self.known.question)
+        tools = []
+        for name, tool in self.known.tools.items():
+            wanted = tool.parameters.get("required") or ()
+            if is_code(found.content):
+                fits = len(wanted) == 1 and takes(tool, ["string"]) and known[name] > known.get(call.name, 0.0)
+            else:
+                fits = bool(wanted) and named.issuperset(wanted) and asked <= {*wanted} and known[name] > 0
+            if fits and name not in called and (tool.safe or may):
+                tools.append(tool)
+        if not tools or (scores := (yield from self.scores())) is None:
+            return None
+        likeliest = max(tools, key=lambda tool: scores[tool.name] + LIKENESS_WEIGHT * known[tool.name])
+        return likeliest if scores[likeliest.name] >= scores[NONE] - DOUBT else None
+
+    def first_move(self, *, needed: bool = False) -> Moving:
+        """The likeliest tool or no tool, by how much more likely than after a question that asks for nothing.
+
+        With `needed` a tool in any case.
+        """
+        if not self.policies.choose:
+            return Move()
+        scores = yield Score()
+        if scores is None:
+            return Move()
+        neutral = self.calibration.get(tuple(self.known.tools))
+        if neutral is None:
+            neutral = yield Score(NEUTRAL_QUESTION)
+            if neutral is None:
+                return Move()
+            self.calibration[tuple(self.known.tools)] = neutral
+        tools = list(self.known.tools.values())
+        known = [
+            LIKENESS_WEIGHT * like - UNFILLABLE_COST * unfillable(tool, self.known.question)
+            for like, tool in zip(likeness(self.known.question, tools), tools, strict=True)
+        ]
+        likely, usual = scores[:-1], neutral[:-1]
+        worth = [score + word for score, word in zip(likely, known, strict=True)]
+        above = max(one - habit for one, habit in zip(worth, usual, strict=True)) - (_none(likely) - _none(usual))
+        if not needed and above < self.policies.margin:
+            return Move("answer", why=f"no tool fits ({above:.1f} of {self.policies.margin:.1f})")
+        rank = [one - self.policies.habit * habit for one, habit in zip(worth, usual, strict=True)]
+        return Move("call", self.held(tools[rank.index(max(rank))]), "the likeliest tool")
+
+    def after_fault(self, fault: Fault, corrections: int) -> Moving:
+        """A refused call of a known tool is begun again at once, held to what is known; else the reply is free.
+
+        An answer that was copied from an example before any tool was used shows that one is needed.
+        """
+        if fault.code == "copied_example" and fault.call is None and not self.known.made and corrections == 1:
+            return (yield from self.first_move(needed=True))
+        tool = self.known.tools.get(fault.call.name) if fault.call is not None else None
+        if tool is None or corrections > 1:
+            return Move()
+        return Move("call", narrowed(tool, self.known.texts()), "with values that are known")
+
+    def after_error(self, call: Call, observation: Observation) -> Moving:
+        """The same tool with a value that the error names, or another tool that changes nothing."""
+        if not self.policies.insist or self.errors_in_a_row > 2:
+            return Move()
+        tool = self.known.tools.get(call.name)
+        failed = [
+            text
+            for one, seen in self.known.made
+            if seen.is_error and one.name == call.name
+            for text in self.known.texts_of(one)
+        ]
+        if tool is not None and (new := named_by(self.known, observation.content, failed)):
+            return Move("call", narrowed(tool, new, failed), "with what the error says")
+        others = [one for one in self.known.tools.values() if one.safe and one.name != call.name]
+        wanted = {*(tool.parameters.get("required") or ())} if tool is not None else set()
+        others = [one for one in others if not wanted.issuperset(one.parameters.get("required") or ())] or others
+        said = message_of(call, observation.content, failed)
+        if tool is not None and len(new_words(self.known, said)) >= TELLING_WORDS:
+            others.append(tool)
+        other = (yield from self.likeliest(others)) or (tool if self.errors_in_a_row == 1 else None)
+        if other is None:
+            return Move()
+        if tool in others and other is tool:
+            last = endings(said, self.known.spoken_of() | SAY_NOTHING, failed)
+            return Move("call", narrowed(tool, [said], failed, words=last), "with words of the error")
+        return Move("call", self.held(other), "an error is no answer")
+
+    def tool_for(self, left: Sequence[str], last: Call, *, sure: bool) -> Generator[Score, Any, Tool | None]:
+        """The tool for what is still unanswered: by the model, by the words around it, and rather the last one again.
+
+        A tool that may change something is only called again for a question, which asks to be told something, and with
+        a value that is written like one it was called with. Where this or that anything is unanswered is not `sure`, no
+        tool is called that the model finds much less likely than an answer.
+        """
+        around = " ".join([*left, *self.known.texts()])
+        usable = [tool for tool in self.known.tools.values() if not unfillable(tool, around)]
+        kinds = ("integer", "number") if all(numbers(one) for one in left) else ("string", "array", "object")
+        again = asks_to_be_told(self.known.question) and written_like(left, last)
+        tools = [tool for tool in usable if takes(tool, kinds) and (tool.safe or (again and tool.name == last.name))]
+        if not tools or (sure and len(tools) == 1 and tools[0].safe):
+            return tools[0] if tools else None
+        scores = yield from self.scores()
+        if scores is None:
+            return None
+        enough = scores[NONE] - DOUBT
+        tools = [tool for tool in tools if scores[tool.name] >= enough or (sure and tool.safe)]
+        if not tools:
+            return None
+        likes = likeness(clause(self.known, left), tools)
+        worth = [
+            scores[tool.name] + CLAUSE_WEIGHT * like + (SAME_TOOL if tool.name == last.name else 0.0)
+            for tool, like in zip(tools, likes, strict=True)
+        ]
+        return tools[worth.index(max(worth))]
+
+    def likeliest(self, among: Sequence[Tool]) -> Generator[Score, Any, Tool | None]:
+        """The tool of these that the model itself would call next, by the question's words as well."""
+        if len(among) < 2:
+            return among[0] if among else None
+        scores = yield from self.scores()
+        if scores is None:
+            return None
+        known = dict(zip((tool.name for tool in among), likeness(self.known.question, among), strict=True))
+        return max(among, key=lambda tool: scores[tool.name] + LIKENESS_WEIGHT * known[tool.name])
+
+    def scores(self) -> Generator[Score, Any, dict[str, float] | None]:
+        """How likely the model finds a call of each tool, by name, and of NONE; None where the backend cannot tell."""
+        scores = yield Score()
+        return None if scores is None else dict(zip([*self.known.tools, NONE], scores, strict=True))
+
+    def doubts(self, calls: Sequence[Call]) -> Move | None:
+        """A call whose values come from nowhere is asked for once more, held to what is known."""
+        if self.policies.ground == "never":
+            return None
+        for call in calls:
+            tool = self.known.tools.get(call.name)
+            if tool is None or _key(call) in self.doubted:
+                continue
+            self.doubted.add(_key(call))
+            texts = self.known.texts()
+            if doubtful := self.from_nowhere(tool, call):
+                why = "values from nowhere"
+            elif doubtful := repeated(tool, call.arguments):
+                texts = [one.replace(value, ". ") for one in texts for _, value in doubtful]
+                why = "the same value twice"
+            if doubtful:
+                held = put_right(tool, call.arguments, [name for name, _ in doubtful], texts)
+                return Move("call", held, why)
+        return None
+
+    def unanswered(self, answer: str) -> Move | None:
+        """An answer that leaves out what was found is begun once more with it; None where it holds everything."""
+        if not self.policies.answer or self.reminded:
+            return None
+        move = answer_with_results(self.known, answer)
+        self.reminded = move is not None
+        return move
+
+    def from_nowhere(self, tool: Tool, call: Call) -> list[tuple[str, str]]:
+        """Values of a call that no text holds; under "copied" of required arguments only those of an example."""
+        found = ungrounded(tool, call.arguments, "\n".join(self.known.texts()))
+        if self.policies.ground == "copied":
+            shown = {
+                text for _, one in examples_of(tuple(self.known.tools.values())) for text in scalars(one.arguments)
+            }
+            required = tool.parameters.get("required") or ()
+            found = [(name, text) for name, text in found if text in shown or name not in required]
+        return found
+
+    def held(self, tool: Tool) -> Tool:
+        """The tool held to the words of the question as far as the policy says so before anything was found."""
+        if self.policies.options:
+            tool = with_settled_options(tool, self.known.question)
+        if self.policies.ground == "never":
+            return tool
+        if self.policies.ground == "always":
+            return narrowed(tool, [self.known.question])
+        return with_mentioned_choices(tool, self.known.question)
+
+
+def _key(call: Call) -> str:
+    """Equal for calls of the same tool with the same arguments."""
+    return json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str)
+
+
+def _none(calls: Sequence[float]) -> float:
+    """How likely none of these calls comes, as a natural logarithm like theirs: whatever else a model may write."""
+    return math.log(max(1.0 - sum(map(math.exp, calls)), LEAST))
+
+
+def _singular_too(text: str) -> list[str]:
+    return [text, text[:-1]] if text.endswith("s") else [text]
