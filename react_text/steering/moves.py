@@ -61,8 +61,8 @@ class Steering:
     """One run's moves. It is told each call with its observation and says what comes next.
 
     `known` grows with each call. `calibration` holds scores after NEUTRAL_QUESTION by the names of the tools, and is
-    shared by runs. `pending` is a tool that failed and has not been called with success since; `completed` and
-    `doubted` are what has been acted on, as every policy acts once on the same thing; `reminded` likewise of the answer.
+    shared by runs. `pending` is a tool that failed and has not been called with success since. `completed` and
+    `doubted` are what has been acted on, as every policy acts once on the same thing; `reminded` likewise of answers.
     """
 
     policies: Policies
