@@ -36,7 +36,7 @@ from react_text.messages import Call, Fault, Observation, Turn, Usage
 from react_text.modes import AskingMode
 from react_text.protocol.examples import copied_fault, examples_of
 from react_text.protocol.render import Entry, answer_message, observation_message, user_message
-from react_text.steering import Known, Move, Score, Steering
+from react_text.steering import Move, Score, Steering, known_from
 from react_text.switch import Switch, after_error, after_turn
 
 FREE = Move()
@@ -100,7 +100,8 @@ class _Run:
         self.steering = None
         if setup.policies is not None and setup.tools:
             tools = {tool.name: tool for tool in setup.tools}
-            self.steering = Steering(setup.policies, Known(tools, question or ""), setup.calibration)
+            known = known_from(tools, question, [entry.message for entry in history])
+            self.steering = Steering(setup.policies, known, setup.calibration)
         self.examples = {tool.name: (tool, example) for tool, example in examples_of(setup.tools)}
 
     def steps_until_done(self) -> LoopGenerator:
@@ -179,7 +180,7 @@ class _Run:
         while True:
             request = self.request(answer_only)
             if move.kind != "free":
-                request = self.mode.begun(request, move, looked_up=bool(self.results))
+                request = self.mode.begun(request, move, looked_up=self.looked_up)
             request = yield from self.fitting(request, number)
             left = self.seconds_left()
             sent = yield Generate(replace(request, seconds=left), number, left, answer_only)
@@ -400,6 +401,11 @@ class _Run:
         dialect = self.setup.dialect
         call = f"{dialect.action}: with one of the tools and {dialect.input}: with JSON, or " if self.names else ""
         return Fault(code, f"{FAULTS[code]} Write {call}{dialect.final}: and the answer.")
+
+    @property
+    def looked_up(self) -> bool:
+        """Whether a tool has been used for the question, in this run or in the one that it goes on from."""
+        return bool(self.results or (self.steering is not None and self.steering.known.made))
 
     def seconds_left(self) -> float | None:
         budget = self.setup.limits.time_budget

@@ -25,7 +25,7 @@ class Profile:
 
 
 PROFILES: Sequence[Profile] = (
-    Profile("tiny", 250_000_000, Policies(margin=1.0, habit=0.75)),
+    Profile("tiny", 250_000_000, Policies(margin=1.0, words=0.0, habit=0.75)),
     Profile("small", 1_000_000_000, Policies(ground="copied")),
     Profile("medium", 4_000_000_000, Policies(ground="copied", begin_answer=False)),
 )

@@ -9,6 +9,8 @@ from itertools import chain
 _FIGURE = re.compile(r"(?<![\w.-])-?\d[\d,]*(?:\.\d+)?")
 _THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _GROUP = 3
+MOST_DIGITS = 300
+"""Characters of a number: what is longer is none that JSON can hold."""
 _GOES_ON = re.compile(r"[^\W\d_]{4,}|[^\W\d_]*\d|_|-\d+-")
 """What follows a figure that is part of something else: a code or a date, not a unit, an ordinal or a range."""
 _RANGE_END = re.compile(r"(?<=\d-)\d+(?:\.\d+)?(?![\w-])")
@@ -51,7 +53,7 @@ def _in_figures(text: str) -> Iterator[tuple[int, tuple[float | int, ...]]]:
     for match in _FIGURE.finditer(text):
         written = match[0].rstrip(",")
         end = match.start() + len(written)
-        if _GOES_ON.match(text, end):
+        if _GOES_ON.match(text, end) or len(written) > MOST_DIGITS:
             continue
         parts = written.split(",")
         if len(parts) > 1 and not _THOUSANDS.fullmatch(written):

@@ -10,13 +10,16 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from react_text.protocol.examples import scalars
-from react_text.protocol.figures import figures, mentioned_figures
+from react_text.protocol.figures import MOST_DIGITS, figures, mentioned_figures
 from react_text.protocol.parts import SAY_NOTHING
-from react_text.schema import resolve_ref
+from react_text.schema import first_problem, resolve_ref, types_of
 from react_text.tools import Tool
+
+_Value = TypeVar("_Value")
 
 LONGEST_SPAN = 6
 """Words of a value that is taken from a text, unless it stands in quotes there."""
@@ -38,11 +41,20 @@ _FEW = 4
 """Words weigh as among so many tools where there are fewer."""
 _DEEPEST = 6
 """Levels of a schema that are held to values; what lies deeper stays open."""
+_OPEN = frozenset(("type", "enum", "format", "description", "title", "default", "examples", "nullable"))
+"""Keywords that leave any value of a type allowed, or those listed."""
+DEPENDING = frozenset(
+    (
+        *("minProperties", "maxProperties", "anyOf", "oneOf", "allOf", "not", "if", "$ref"),
+        *("dependentRequired", "dependentSchemas", "dependencies"),
+    )
+)
+"""Keywords by which one argument may depend on another."""
 _SHAPES = {
     "date": re.compile(r"\b\d{4}-\d\d-\d\d\b"),
     "date-time": re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?"),
     "time": re.compile(r"\b\d\d?:\d\d(?::\d\d)?\b"),
-    "email": re.compile(r"[^\s<>\"',;:()]+@[^\s<>\"',;:()]+\w"),
+    "email": re.compile(r"(?<![^\s<>\"',;:()])[^\s<>\"',;:()]{1,64}@[^\s<>\"',;:()]{1,255}\w"),
     "uri": re.compile(r"\b\w+://[^\s<>\"']+\w"),
     "ipv4": re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b"),
     "uuid": re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"),
@@ -57,7 +69,7 @@ def quoted_texts(text: str) -> list[str]:
 
 def numbers(text: str) -> list[float | int]:
     """The numbers of a text that stand alone, in order; a thousands comma is left out."""
-    found = (one.replace(",", "") for one in _NUMBER.findall(text))
+    found = (one.replace(",", "") for one in _NUMBER.findall(text) if len(one) <= MOST_DIGITS)
     return list(dict.fromkeys(float(one) if "." in one else int(one) for one in found))
 
 
@@ -72,12 +84,13 @@ def spans(texts: Iterable[str]) -> list[str]:
             found[one.strip()] = None
         for clause in _CLAUSE_END.split(text):
             words = clause.split()
-            firsts = [at for at, word in enumerate(words) if not _says_nothing(word, begins=at == 0)]
-            lasts = [at for at, word in enumerate(words) if not _says_nothing(word)]
-            for first in firsts:
-                for last in lasts:
-                    if first <= last < first + LONGEST_SPAN:
+            lasts = {at for at, word in enumerate(words) if not _says_nothing(word)}
+            for first in (at for at, word in enumerate(words) if not _says_nothing(word, begins=at == 0)):
+                for last in range(first, first + LONGEST_SPAN):
+                    if last in lasts:
                         found[" ".join(words[first : last + 1]).strip(_EDGES)] = None
+                if len(found) > MOST_VALUES:
+                    break
     found.pop("", None)
     return list(found)[:MOST_VALUES]
 
@@ -140,10 +153,17 @@ def mentions(text: str, value: str) -> bool:
     except ValueError:
         number = math.nan
     if math.isfinite(number):
-        return number in figures(text)
-    wanted = value.strip().casefold()
+        return number in _figures_of(text)
+    wanted, held = value.strip().casefold(), text.casefold()
+    if wanted not in held:
+        return False
     ending = r"[^\W\d_]{0,2}" if len(wanted) > _SHORT_WORD else ""
-    return re.search(rf"(?<!\w){re.escape(wanted)}{ending}(?!\w)", text.casefold()) is not None
+    return re.search(rf"(?<!\w){re.escape(wanted)}{ending}(?!\w)", held) is not None
+
+
+@lru_cache(maxsize=16)
+def _figures_of(text: str) -> frozenset[float | int]:
+    return frozenset(figures(text))
 
 
 def narrowed(
@@ -163,9 +183,9 @@ def narrowed(
         for one in spans(texts)
         if not any(mentions(other, one) for other in banned) and not (" " in one and one.split()[0] in own)
     ]
-    counted = [one for text in texts for one in figures(text) if str(one) not in banned]
+    counted = _earliest(one for text in texts for one in figures(text) if str(one) not in banned)
     shaped = {
-        form: list(dict.fromkeys(match[0] for text in (*texts, *around) for match in shape.finditer(text)))
+        form: _earliest(match[0] for text in (*texts, *around) for match in shape.finditer(text))
         for form, shape in _SHAPES.items()
     }
     tool = with_mentioned_choices(tool, "\n".join((*texts, *around)))
@@ -179,12 +199,11 @@ def with_mentioned_choices(tool: Tool, text: str) -> Tool:
     Arguments with the same list are held only where the text names one for each: of "12 miles in kilometres" the one
     is what it is, the other what it shall be, and who names only one has left the other open.
     """
-    properties = {
-        name: resolve_ref(schema, tool.parameters) for name, schema in (tool.parameters.get("properties") or {}).items()
-    }
+    properties = _argument_schemas(tool)
     alike = Counter(str(_choices(schema)) for schema in properties.values())
     for name, schema in properties.items():
         named = [one for one in _choices(schema) if isinstance(one, str) and one and mentions(text, one)]
+        named = _allowed(named, schema, tool.parameters)
         if named and len(named) >= alike[str(_choices(schema))]:
             properties[name] = {**schema, "enum": named}
     return replace(tool, parameters={**tool.parameters, "properties": properties}) if properties else tool
@@ -213,13 +232,16 @@ def repeated(tool: Tool, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def put_right(tool: Tool, arguments: Mapping[str, Any], doubtful: Collection[str], texts: Sequence[str]) -> Tool:
-    """The tool held to these arguments, but for the doubtful: taken from the texts, or left out if optional."""
-    required = tool.parameters.get("required") or ()
+    """The tool held to these arguments, but for the doubtful: taken from the texts, or left out if optional.
+
+    Where the schema speaks of arguments together, none is left out.
+    """
+    kept = arguments if DEPENDING & tool.parameters.keys() else tool.parameters.get("required") or ()
     open_again = narrowed(tool, texts).parameters.get("properties") or {}
     properties = {
-        name: open_again[name] if name in doubtful else {"enum": [arguments[name]]}
-        for name in tool.parameters.get("properties") or {}
-        if name in arguments and (name in required or name not in doubtful)
+        name: open_again.get(name, {}) if name in doubtful else {"enum": [arguments[name]]}
+        for name in {**(tool.parameters.get("properties") or {}), **arguments}
+        if name in arguments and (name in kept or name not in doubtful)
     }
     parameters = {**tool.parameters, "properties": properties, "required": list(properties)}
     return replace(tool, parameters=parameters)
@@ -250,7 +272,8 @@ def unfillable(tool: Tool, text: str) -> int:
 def takes(tool: Tool, kinds: Iterable[str]) -> bool:
     """Whether a tool has an argument of one of these JSON types that does not choose from a list."""
     wanted = frozenset(kinds)
-    return any(schema.get("type") in wanted and "enum" not in schema for schema in _argument_schemas(tool).values())
+    schemas = _argument_schemas(tool).values()
+    return any(wanted.intersection(types_of(schema)) and "enum" not in schema for schema in schemas)
 
 
 def likeness(question: str, tools: Sequence[Tool]) -> list[float]:
@@ -274,6 +297,19 @@ def words_of(tool: Tool) -> frozenset[str]:
     return frozenset(_words(" ".join(texts)))
 
 
+def _allowed(values: list[_Value], schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[_Value]:
+    """The values that fit what the schema says besides their type."""
+    if not (schema.keys() - _OPEN or {"type", "enum"} <= schema.keys()):
+        return values
+    around = {key: root[key] for key in ("$defs", "definitions") if key in root}
+    held = {"type": "object", "properties": {"value": schema}, **around}
+    return [one for one in values if first_problem({"value": one}, held) is None]
+
+
+def _earliest(values: Iterable[_Value]) -> list[_Value]:
+    return list(dict.fromkeys(values))[:MOST_VALUES]
+
+
 def _made_from(known: str, words: Collection[str], text: str) -> bool:
     head, comma, _ = text.partition(",")
     if comma and head.strip() and mentions(known, head):
@@ -283,7 +319,9 @@ def _made_from(known: str, words: Collection[str], text: str) -> bool:
     own = _WORD.findall(text.casefold())
     counted = figures(known)
     found = sum(
-        word in words or (word.isdecimal() and int(word) in counted) or any(_alike(word, one) for one in words)
+        word in words
+        or (word.isdecimal() and len(word) <= MOST_DIGITS and int(word) in counted)
+        or any(_alike(word, one) for one in words)
         for word in own
     )
     return found > len(own) / 2
@@ -343,7 +381,7 @@ class _Held:
     def schema(self, schema: Any, depth: int, name: str = "") -> Any:
         if not isinstance(schema, Mapping) or depth > _DEEPEST:
             return schema
-        if "$ref" in schema:
+        if isinstance(schema.get("$ref"), str):
             return self.schema(resolve_ref(schema, self.root), depth + 1, name)
         if any(key in schema for key in ("enum", "const", "pattern", "anyOf", "oneOf", "allOf")):
             return schema
@@ -353,10 +391,15 @@ class _Held:
                 inside = {name: self.schema(one, depth + 1, name) for name, one in properties.items()}
                 return {**schema, "properties": inside} if inside else schema
             case "array":
-                return {**schema, "items": self.schema(schema["items"], depth + 1)} if "items" in schema else schema
+                items = self.schema(schema.get("items"), depth + 1)
+                few = isinstance(items, Mapping) and len(items.get("enum", ())) < schema.get("minItems", 0)
+                if "items" not in schema or "contains" in schema or (few and schema.get("uniqueItems")):
+                    return schema
+                return {**schema, "items": items}
             case kind:
                 own = name.replace("_", " ").casefold()
                 values = [one for one in self.values(kind, schema.get("format")) if str(one).casefold() != own]
+                values = _allowed(values, schema, self.root)
                 return {**schema, "enum": values} if values else schema
 
     def values(self, kind: Any, form: Any) -> Sequence[Any]:

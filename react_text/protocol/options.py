@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from react_text.protocol.figures import mentioned_figures
-from react_text.protocol.grounding import mentions
+from react_text.protocol.grounding import DEPENDING, mentions
 from react_text.schema import resolve_ref
 from react_text.tools import Tool
 
@@ -20,8 +20,11 @@ def with_settled_options(tool: Tool, text: str) -> Tool:
     """The tool with the optional arguments that the text asks for required, and numbers that it does not hold left out.
 
     Asked for is a choice from a list that the text names, a switch whose name it names, and a number where it holds
-    exactly one more than the required ones take. All else is left to the model.
+    exactly one more than the required ones take. All else is left to the model, and everything where the schema speaks
+    of arguments together.
     """
+    if DEPENDING & tool.parameters.keys():
+        return tool
     properties: dict[str, Any] = dict(tool.parameters.get("properties") or {})
     required = list(tool.parameters.get("required") or ())
     kinds = {name: _kind(schema, tool.parameters) for name, schema in properties.items()}
@@ -29,7 +32,7 @@ def with_settled_options(tool: Tool, text: str) -> Tool:
     asked = [name for name in optional if _asked_for(name, kinds[name], properties[name], tool, text)]
     counted = [name for name in optional if kinds[name] in ("integer", "number")]
     if counted and not {"array", "object", ""} & set(kinds.values()):
-        spare = len(mentioned_figures(text)) - sum(kinds[name] in ("integer", "number") for name in required)
+        spare = len(mentioned_figures(text)) - sum(kinds.get(name) in ("integer", "number") for name in required)
         if spare == len(counted) == 1:
             asked += counted
         elif spare <= 0:

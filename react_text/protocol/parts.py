@@ -6,7 +6,9 @@ Parts end where sentences do, at commas and at the English "and". A short capita
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable
+from itertools import chain
 
 _BETWEEN = re.compile(
     r"(?:[?;!]|,(?=\s)|(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})\.(?=\s)|\s&(?=\s)|\s(?:and|plus)(?=\s))+\s*", re.IGNORECASE
@@ -34,15 +36,15 @@ def unanswered_parts(question: str, values: Iterable[str], results: str, known: 
     a value, as then nothing shows what an answer would look like.
     """
     parts = [_WORD.findall(part) for part in _BETWEEN.split(question)]
-    stems = [{_stem(word) for word in part} for part in parts]
+    stems = ({_stem(word) for word in part} for part in parts)
     used = {_stem(word) for value in values for word in _WORD.findall(value)}
     seen = {_stem(word) for word in _WORD.findall(results)}
     passed_over = SAY_NOTHING.union(known)
+    shared = {stem for stem, parts_with in Counter(chain.from_iterable(stems)).items() if parts_with > 1}
     found: list[str] = []
     answered = False
-    for at, part in enumerate(parts):
-        elsewhere = set[str]().union(*(one for other, one in enumerate(stems) if other != at))
-        own = [word for word in part if _stem(word) not in elsewhere]
+    for part in parts:
+        own = [word for word in part if _stem(word) not in shared]
         if any(_stem(word) in used for word in own):
             answered = True
             continue

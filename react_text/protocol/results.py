@@ -82,5 +82,5 @@ def _shown(value: str | float) -> str:
 def _json(result: str) -> Any:
     try:
         return json.loads(result)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -38,6 +38,8 @@ def problems(arguments: Any, schema: Any) -> list[str]:
         return _all_problems(dict(arguments), plan)
     except RecursionError:
         return ["The arguments are nested too deeply to be checked."]
+    except OverflowError:
+        return ["A number in the arguments is too large to be checked; use a smaller one."]
 
 
 def _all_problems(arguments: dict[str, Any], plan: _Plan) -> list[str]:

@@ -1,7 +1,7 @@
 """Steering: what a small model is helped with, move by move. Pure; each policy is one named switch of `Policies`."""
 
-from react_text.steering.known import Known
+from react_text.steering.known import Known, known_from
 from react_text.steering.moves import NEUTRAL_QUESTION, Steering
 from react_text.steering.policies import Move, Moving, Policies, Score
 
-__all__ = ["NEUTRAL_QUESTION", "Known", "Move", "Moving", "Policies", "Score", "Steering"]
+__all__ = ["NEUTRAL_QUESTION", "Known", "Move", "Moving", "Policies", "Score", "Steering", "known_from"]

@@ -166,11 +166,19 @@ class Steering:
         ]
         likely, usual = scores[:-1], neutral[:-1]
         worth = [score + word for score, word in zip(likely, known, strict=True)]
-        above = max(one - habit for one, habit in zip(worth, usual, strict=True)) - (_none(likely) - _none(usual))
+        above = max(one - habit for one, habit in zip(worth, usual, strict=True)) - (
+            self.none(scores) - self.none(neutral)
+        )
         if not needed and above < self.policies.margin:
             return Move("answer", why=f"no tool fits ({above:.1f} of {self.policies.margin:.1f})")
         rank = [one - self.policies.habit * habit for one, habit in zip(worth, usual, strict=True)]
         return Move("call", self.held(tools[rank.index(max(rank))]), "the likeliest tool")
+
+    def none(self, scores: Sequence[float]) -> float:
+        """How likely no tool is: between the words that an answer begins with, and whatever is no call."""
+        *calls, words = scores
+        otherwise = math.log(max(1.0 - sum(map(math.exp, calls)), LEAST))
+        return self.policies.words * words + (1.0 - self.policies.words) * otherwise
 
     def after_fault(self, fault: Fault, corrections: int) -> Moving:
         """A refused call of a known tool is begun again at once, held to what is known; else the reply is free.
@@ -182,6 +190,8 @@ class Steering:
         tool = self.known.tools.get(fault.call.name) if fault.call is not None else None
         if tool is None or corrections > 1:
             return Move()
+        if self.policies.ground == "never":
+            return Move("call", tool, "the tool that was meant")
         return Move("call", narrowed(tool, self.known.texts()), "with values that are known")
 
     def after_error(self, call: Call, observation: Observation) -> Moving:
@@ -307,11 +317,6 @@ class Steering:
 def _key(call: Call) -> str:
     """Equal for calls of the same tool with the same arguments."""
     return json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str)
-
-
-def _none(calls: Sequence[float]) -> float:
-    """How likely none of these calls comes, as a natural logarithm like theirs: whatever else a model may write."""
-    return math.log(max(1.0 - sum(map(math.exp, calls)), LEAST))
 
 
 def _singular_too(text: str) -> list[str]:

@@ -14,8 +14,9 @@ class Policies:
     """The switches of steering, each explained where it acts.
 
     `choose`: the first move is chosen by calibrated probabilities, and no tool where the best is less than `margin`
-    (in natural logarithms, set on the built-in development tasks) above calling none; between tools, `habit` of what
-    is likely after any question is taken off. `options`: an optional argument that the question asks for is given, and
+    (in natural logarithms, set on the built-in development tasks) above calling none, for which the words that answers
+    begin with count by `words`, and whatever is no call by the rest; between tools, `habit` of what is likely after any
+    question is taken off. `options`: an optional argument that the question asks for is given, and
     a number that it does not hold is not. `ground`: arguments hold words of the question or of results, "always" by the
     grammar, "again" when they did not, "copied" when those required are an example's. `insist`: an error is no answer.
     `resume`: a tool that failed for want of what another one found is called again. `complete`: what the question
@@ -25,6 +26,7 @@ class Policies:
 
     choose: bool = True
     margin: float = 4.0
+    words: float = 0.5
     habit: float = 0.25
     options: bool = True
     ground: Literal["always", "again", "copied", "never"] = "again"

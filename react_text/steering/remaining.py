@@ -7,20 +7,24 @@ from collections.abc import Collection, Sequence
 
 from react_text.messages import Call
 from react_text.protocol.examples import scalars
-from react_text.protocol.grounding import mentions, names, numbers
+from react_text.protocol.grounding import MOST_VALUES, mentions, names, numbers
 from react_text.protocol.parts import unanswered_parts
 from react_text.steering.known import Known
+
+_SHORT_WORD = 2
+"""Letters of a word that says too little to be looked for in a name."""
 
 
 def left_out(known: Known, done: Collection[str]) -> list[str]:
     """What the question names that no call has used and no result holds."""
     used = " ".join(text for call, seen in known.made for text in (*scalars(call.arguments), seen.content))
-    named = [*names(known.question), *map(str, numbers(known.question))]
+    words = {word.casefold() for word in used.split() if len(word) > _SHORT_WORD}
+    named = dict.fromkeys([*names(known.question), *map(str, numbers(known.question))])
     spoken_of = known.spoken_of()
     return [
         one
-        for one in dict.fromkeys(named)
-        if one not in done and one.casefold() not in spoken_of and not _covered(one, used)
+        for one in list(named)[:MOST_VALUES]
+        if one not in done and one.casefold() not in spoken_of and not _covered(one, used, words)
     ]
 
 
@@ -46,9 +50,9 @@ def written_like(left: Sequence[str], call: Call) -> bool:
     return all(_written(text) in used for text in left)
 
 
-def _covered(name: str, used: str) -> bool:
-    """Whether a name stands in what was used, or a word of what was used in the name."""
-    return mentions(used, name) or any(mentions(name, word) for word in used.split() if len(word) > 2)
+def _covered(name: str, used: str, words: Collection[str]) -> bool:
+    """Whether a name stands in what was used, or one of the `words` that were used in the name."""
+    return mentions(used, name) or any(mentions(name, word) for word in words)
 
 
 def _written(text: str) -> str:
