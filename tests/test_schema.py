@@ -558,3 +558,8 @@ def test_types_of_reads_the_spellings_that_tool_lists_use() -> None:
 )
 def test_the_nearest_name(name: str, names: list[str], wanted: str | None) -> None:
     assert nearest(name, names) == wanted
+
+
+def test_a_number_too_large_to_be_checked_is_refused_in_words():
+    schema = {"type": "object", "properties": {"x": {"type": "number", "multipleOf": 0.5}}}
+    assert "too large" in first_problem({"x": 10**400}, schema)

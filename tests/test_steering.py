@@ -4,10 +4,17 @@ import math
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from react_text import Agent, Scripted, tool
 from react_text.events import Steered
-from react_text.steering import Policies
+from react_text.messages import Call, Fault, Observation
+from react_text.protocol.grammar import arguments_grammar
+from react_text.protocol.parts import asks_to_be_told
+from react_text.schema import first_problem
+from react_text.schema.validator import unsound
+from react_text.steering import Known, Policies, Steering
 from react_text.tools import Example, Tool
 
 TIDES = {"oban": "3.4", "wick": "2.9"}
@@ -406,3 +413,89 @@ def test_after_an_error_another_kind_of_value_is_looked_for_first():
     model = Weighing([call("desk", employee="Omar")] * 9, ["desk", "phone", "employee_id"])
     Agent(model, [desk, phone, employee_id]).run("Where does the employee Omar sit?")
     assert model.requests[1].reply_start.endswith("Action: employee_id\nAction Input:")
+
+
+def test_without_grounding_a_refused_call_is_begun_again_open():
+    steering = Steering(Policies(ground="never"), Known({"tide": tide}, "The tide in Oban?"))
+    moving = steering.after_fault(Fault("invalid_arguments", "", Call("1", "tide", {})), 1)
+    with pytest.raises(StopIteration) as done:
+        next(moving)
+    assert done.value.value.tool is tide
+
+
+def test_what_was_said_earlier_is_not_from_nowhere():
+    earlier = [{"role": "user", "content": "I live in Wick."}, {"role": "assistant", "content": "Noted."}]
+    model = Weighing([call("tide", harbor="Wick"), final("2.9")], ["tide"])
+    result = Agent(model, [tide, reading], policies=Policies()).run("How high is the tide at home?", earlier)
+    assert calls_of(result) == [("tide", {"harbor": "Wick"})]
+    assert len(model.requests) == 2
+
+
+def test_a_run_that_goes_on_knows_its_question_and_what_was_found():
+    asked = [{"role": "user", "content": "How high is the tide in Oban?"}]
+    done = Agent(Weighing([call("tide", harbor="Oban"), final("3.4")], ["tide"]), [tide, reading]).run(
+        asked[0]["content"]
+    )
+    model = Weighing([final("It is 3.4 m.")], ["tide"])
+    result = Agent(model, [tide, reading]).run(None, done.messages[:-1])
+    assert result.answer == "It is 3.4 m."
+    assert calls_of(result) == []
+    assert "No tool" not in model.requests[0].reply_start
+
+
+NAMES = st.sampled_from(["city", "x y", "", "日", "count"])
+SCHEMAS = st.sampled_from(
+    [
+        *(True, {}, {"type": ["string", "null"]}, {"type": "string", "maxLength": 2}, {"enum": [None, "red", 3]}),
+        *({"type": "integer", "minimum": 50}, {"type": "string", "pattern": "^Q"}, {"$ref": "#/$defs/N"}),
+        *({"type": "number"}, {"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 2}),
+    ]
+)
+TEXTS = st.lists(
+    st.sampled_from(
+        ["Book", "Oslo", "red", "7", "12.5", "room 203", "שלום", "日本", "\x00", "'a b'", "and", "NaN", "?"]
+    )
+).map(" ".join)
+VALUES = st.one_of(TEXTS, st.integers(), st.floats(), st.none(), st.lists(st.integers(), max_size=2))
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.data(), TEXTS, st.booleans())
+def test_steering_ends_in_a_move_with_a_usable_tool_whatever_happens(data, question, weighs):
+    tools = {}
+    for name in ("tide", "book"):
+        properties = data.draw(st.dictionaries(NAMES, SCHEMAS, max_size=3))
+        required = data.draw(st.lists(st.sampled_from([*properties, "other"]), unique=True))
+        parameters = {"type": "object", "properties": properties, "required": required}
+        tools[name] = Tool(name, "", {**parameters, "$defs": {"N": {"type": "integer"}}}, safe=name == "tide")
+    steering = Steering(Policies(), Known(tools, question))
+
+    def moved(moving):
+        scores = st.tuples(*[st.floats(-900, 0)] * 3)
+        try:
+            next(moving)
+            while True:
+                moving.send(data.draw(scores) if weighs else None)
+        except StopIteration as done:
+            return done.value
+
+    def usable(move):
+        if move is not None and move.tool is not None:
+            assert unsound(move.tool.parameters) is None
+            assert not any("no value fits" in one for one in arguments_grammar(move.tool, " ").loosened)
+        return move
+
+    for _ in range(data.draw(st.integers(1, 3))):
+        move = usable(moved(steering.next_move()))
+        orders = steering.known.made and not steering.known.made[-1][1].is_error and steering.pending is None
+        called = {one.name for one, _ in steering.known.made}
+        if move.kind == "call" and orders and "book" in called and not asks_to_be_told(question):
+            assert move.tool.name != "book"
+        name = data.draw(st.sampled_from(["tide", "book"]))
+        arguments = {one: data.draw(VALUES) for one in tools[name].parameters["properties"]}
+        made = Call("1", name, arguments)
+        if first_problem(arguments, tools[name].parameters) is None:
+            usable(steering.doubts([made]))
+        usable(moved(steering.after_fault(Fault("x", "", made), 1)))
+        steering.note(made, Observation("1", name, data.draw(TEXTS), is_error=data.draw(st.booleans())))
+        steering.unanswered(data.draw(TEXTS))

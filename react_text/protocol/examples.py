@@ -33,6 +33,10 @@ _LONG_NUMBER = 3
 """Digits of a number that an answer does not hold by chance."""
 _NO_VALUE = object()
 _MAX_DEPTH = 6
+_MOST_ITEMS = 40
+"""Items of a made list, fewer the deeper it lies."""
+_LONGEST = 2000
+"""Letters of a made text."""
 
 
 def example_of(tool: Tool, index: int = 0) -> Example | None:
@@ -150,7 +154,9 @@ def _value(schema: Any, root: Mapping[str, Any], words: Iterator[str], depth: in
         case "boolean":
             return True
         case "array":
-            count = max(1, schema.get("minItems", 1))
+            count = max(1, int(schema.get("minItems", 1)))
+            if count * depth > _MOST_ITEMS:
+                return _NO_VALUE
             items = [_value(schema.get("items", {"type": "string"}), root, words, depth + 1) for _ in range(count)]
             return _NO_VALUE if _NO_VALUE in items else items
         case "object":
@@ -170,9 +176,9 @@ def _string(schema: Mapping[str, Any], words: Iterator[str]) -> str:
     if schema.get("format") in _FORMATS:
         return _FORMATS[schema["format"]]
     text = next(words, _WORDS[0])
-    while len(text) < schema.get("minLength", 0):
+    while len(text) < min(schema.get("minLength", 0), _LONGEST):
         text += f" {next(words, _WORDS[0])}"
-    return text[: schema.get("maxLength", len(text))]
+    return text[: int(schema.get("maxLength", len(text)))]
 
 
 def _number(schema: Mapping[str, Any], *, integer: bool) -> float | int:

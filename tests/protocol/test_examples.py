@@ -117,3 +117,15 @@ def test_an_answer_of_the_example_is_a_copy_unless_the_conversation_holds_its_re
 )
 def test_an_answer_with_the_long_number_of_an_example_is_a_copy(answer, result, known, copied):
     assert copies_answer(answer, Example("How many?", {}, result), known) is copied
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "array", "minItems": 10**9}, {"type": "string", "minLength": 10**9}], ids=["list", "text"]
+)
+def test_of_a_schema_that_wants_too_much_no_example_is_made(schema):
+    assert example_of(tool_of(schema)) is None
+
+
+def test_a_bound_written_with_a_point_is_kept():
+    assert len(example_of(tool_of({"type": "array", "minItems": 2.0})).arguments["value"]) == 2
+    assert len(example_of(tool_of({"type": "string", "maxLength": 3.0})).arguments["value"]) == 3

@@ -44,3 +44,8 @@ def test_any_text_can_be_read(text):
 def test_a_number_is_read_as_itself(number):
     assert number in figures(f"It is {number} today")
     assert abs(number) in figures(f"It is {abs(number):,} today")
+
+
+def test_digits_that_no_number_holds_are_none():
+    assert figures("9" * 5000 + " and 7") == [7]
+    assert figures("9" * 400 + ".5 million, 3") == [3]

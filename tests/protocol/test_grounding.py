@@ -15,6 +15,7 @@ from react_text.protocol.grounding import (
     put_right,
     repeated,
     spans,
+    takes,
     unfillable,
     ungrounded,
     with_mentioned_choices,
@@ -223,3 +224,51 @@ DULL = {"is", "it", "the", "name", "are", "notes", "ask"}
 )
 def test_an_error_ends_with_what_would_do(text, failed, found):
     assert endings(text, DULL, [failed]) == found
+
+
+def of_value(**schema):
+    return Tool("use", "", {"type": "object", "properties": {"value": schema}, "required": ["value"]})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer", "minimum": 100},
+        {"type": "integer", "multipleOf": 5},
+        {"type": "string", "maxLength": 0},
+        {"type": "string", "minLength": 90},
+        {"type": "string", "not": {"type": "string"}},
+        {"type": "array", "items": {"type": "integer"}, "minItems": 3, "uniqueItems": True},
+        {"type": "array", "items": {"type": "integer"}, "contains": {"minimum": 9}},
+        {"type": "integer", "enum": ["Oban", 3]},
+    ],
+)
+def test_an_argument_that_no_value_of_the_texts_fits_stays_open(schema):
+    tool = of_value(**schema)
+    assert narrowed(tool, ["Tide 3 in Oban"]).parameters == tool.parameters
+
+
+def test_of_the_values_of_the_texts_only_those_that_fit_are_offered():
+    held = narrowed(of_value(type="integer", minimum=5), ["from 3 to 8"]).parameters
+    assert held["properties"]["value"]["enum"] == [8]
+
+
+def test_arguments_of_several_types_are_looked_at_as_any_of_them():
+    assert takes(of_value(type=["string", "null"]), ["string"])
+    assert not takes(of_value(type=["string", "null"]), ["integer"])
+
+
+def test_put_right_leaves_nothing_out_where_arguments_depend_on_each_other():
+    tool = of_value(type="string")
+    tool = Tool(tool.name, "", {"type": "object", "properties": tool.parameters["properties"], "minProperties": 1})
+    held = put_right(tool, {"value": "Leith"}, ["value"], ["In Oban"]).parameters
+    assert held["required"] == ["value"]
+
+
+def test_undeclared_arguments_are_put_right_too():
+    tool = Tool("use", "", {"type": "object", "additionalProperties": {"type": "string"}})
+    assert put_right(tool, {"a": "Oban", "b": "Leith"}, ["b"], ["In Oban"]).parameters["required"] == ["a"]
+
+
+def test_a_number_of_more_digits_than_can_be_read_is_from_nowhere():
+    assert ungrounded(tide, {"harbor": "9" * 5000}, "The tide in Oban") == [("harbor", "9" * 5000)]

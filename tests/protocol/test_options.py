@@ -66,3 +66,14 @@ def test_an_argument_that_may_be_null_is_settled_as_its_other_type():
 def test_a_tool_without_optional_arguments_stays_as_it_is():
     tool = Tool("tide", "", {"type": "object", "properties": {"harbor": {"type": "string"}}, "required": ["harbor"]})
     assert with_settled_options(tool, "The tide in Oban at 5?") is tool
+
+
+def test_a_required_name_that_is_not_declared_does_no_harm():
+    tool = Tool("f", "", {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["other"]})
+    assert settled("What is it?", tool) == (set(), {"other"})
+
+
+def test_where_arguments_depend_on_each_other_none_is_left_out():
+    both = {"type": "object", "properties": {"n": {"type": "integer"}}, "anyOf": [{"required": ["n"]}]}
+    tool = Tool("f", "", both)
+    assert with_settled_options(tool, "What is it?") is tool

@@ -47,3 +47,8 @@ def test_a_code_is_one_word_of_letters_and_digits():
     assert is_code("E-552")
     assert is_code("PX8845")
     assert not any(map(is_code, ["552", "12km", "E-552 is free", "Oban", "2031-05-17", ""]))
+
+
+def test_json_that_is_nested_too_deeply_is_a_text():
+    deep = "[" * 100_000
+    assert values_of(deep) == [deep]
