@@ -9,22 +9,19 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from react_text.protocol.examples import scalars
 from react_text.protocol.figures import MOST_DIGITS, figures, mentioned_figures
 from react_text.protocol.parts import SAY_NOTHING
-from react_text.schema import first_problem, resolve_ref, types_of
+from react_text.schema import resolve_ref, types_of
 from react_text.tools import Tool
 
-_Value = TypeVar("_Value")
-
-LONGEST_SPAN = 6
-"""Words of a value that is taken from a text, unless it stands in quotes there."""
 MOST_VALUES = 600
 """Values that one argument is given to choose from: the earliest of the texts."""
+LONGEST_SPAN = 6
+"""Words of a value that is taken from a text, unless it stands in quotes there."""
 _QUOTED = re.compile(r"\"([^\"\n]{1,200})\"|“([^”\n]{1,200})”|(?<!\w)'([^'\n]{1,200})'(?!\w)|`([^`\n]{1,200})`")
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-])")
 _WORD = re.compile(r"[^\W_]+")
@@ -39,18 +36,7 @@ _SHORT_WORD = 3
 """Letters of a word that is not mentioned with an ending: "EUR" is not "euros"."""
 _FEW = 4
 """Words weigh as among so many tools where there are fewer."""
-_DEEPEST = 6
-"""Levels of a schema that are held to values; what lies deeper stays open."""
-_OPEN = frozenset(("type", "enum", "format", "description", "title", "default", "examples", "nullable"))
-"""Keywords that leave any value of a type allowed, or those listed."""
-DEPENDING = frozenset(
-    (
-        *("minProperties", "maxProperties", "anyOf", "oneOf", "allOf", "not", "if", "$ref"),
-        *("dependentRequired", "dependentSchemas", "dependencies"),
-    )
-)
-"""Keywords by which one argument may depend on another."""
-_SHAPES = {
+SHAPES = {
     "date": re.compile(r"\b\d{4}-\d\d-\d\d\b"),
     "date-time": re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?"),
     "time": re.compile(r"\b\d\d?:\d\d(?::\d\d)?\b"),
@@ -166,49 +152,6 @@ def _figures_of(text: str) -> frozenset[float | int]:
     return frozenset(figures(text))
 
 
-def narrowed(
-    tool: Tool, texts: Sequence[str], without: Iterable[str] = (), around: Sequence[str] = (), words: Sequence[str] = ()
-) -> Tool:
-    """The tool with its open arguments held to what the texts hold: words for strings, numbers for numbers.
-
-    Dates and the like and choices from a list are taken from the texts `around` too. Arguments with a pattern stay as
-    they are, and so do those for which the texts hold nothing. `without` are values that are not to be taken again, nor
-    words of them; nor are several words that begin with one of the tool's own, as "room 212" does. `words` are taken
-    for strings instead of all runs of words.
-    """
-    banned = {one.casefold() for one in without}
-    own = words_of(tool)
-    words = words or [
-        one
-        for one in spans(texts)
-        if not any(mentions(other, one) for other in banned) and not (" " in one and one.split()[0] in own)
-    ]
-    counted = _earliest(one for text in texts for one in figures(text) if str(one) not in banned)
-    shaped = {
-        form: _earliest(match[0] for text in (*texts, *around) for match in shape.finditer(text))
-        for form, shape in _SHAPES.items()
-    }
-    tool = with_mentioned_choices(tool, "\n".join((*texts, *around)))
-    held = _Held(tool.parameters, words, counted, shaped)
-    return replace(tool, parameters=held.schema(tool.parameters, 0))
-
-
-def with_mentioned_choices(tool: Tool, text: str) -> Tool:
-    """The tool with arguments that choose from a list held to the choices that the text names.
-
-    Arguments with the same list are held only where the text names one for each: of "12 miles in kilometres" the one
-    is what it is, the other what it shall be, and who names only one has left the other open.
-    """
-    properties = _argument_schemas(tool)
-    alike = Counter(str(_choices(schema)) for schema in properties.values())
-    for name, schema in properties.items():
-        named = [one for one in _choices(schema) if isinstance(one, str) and one and mentions(text, one)]
-        named = _allowed(named, schema, tool.parameters)
-        if named and len(named) >= alike[str(_choices(schema))]:
-            properties[name] = {**schema, "enum": named}
-    return replace(tool, parameters={**tool.parameters, "properties": properties}) if properties else tool
-
-
 def ungrounded(tool: Tool, arguments: Mapping[str, Any], known: str) -> list[tuple[str, str]]:
     """Arguments, as (name, value), that the known text does not hold although they are free to be anything.
 
@@ -231,22 +174,6 @@ def repeated(tool: Tool, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
-def put_right(tool: Tool, arguments: Mapping[str, Any], doubtful: Collection[str], texts: Sequence[str]) -> Tool:
-    """The tool held to these arguments, but for the doubtful: taken from the texts, or left out if optional.
-
-    Where the schema speaks of arguments together, none is left out.
-    """
-    kept = arguments if DEPENDING & tool.parameters.keys() else tool.parameters.get("required") or ()
-    open_again = narrowed(tool, texts).parameters.get("properties") or {}
-    properties = {
-        name: open_again.get(name, {}) if name in doubtful else {"enum": [arguments[name]]}
-        for name in {**(tool.parameters.get("properties") or {}), **arguments}
-        if name in arguments and (name in kept or name not in doubtful)
-    }
-    parameters = {**tool.parameters, "properties": properties, "required": list(properties)}
-    return replace(tool, parameters=parameters)
-
-
 def open_texts(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     """The values of arguments that are free to be anything, as texts; empty ones are left out."""
     return [text for _, text in _open_values(tool, arguments) if text]
@@ -254,7 +181,7 @@ def open_texts(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
 
 def unfillable(tool: Tool, text: str) -> int:
     """How many required arguments of a tool want a number or a date and the like, of which the text has too few."""
-    schemas = _argument_schemas(tool)
+    schemas = argument_schemas(tool)
     spare = len(mentioned_figures(text))
     missing = 0
     for name in tool.parameters.get("required") or ():
@@ -264,7 +191,7 @@ def unfillable(tool: Tool, text: str) -> int:
         if schema.get("type") in ("integer", "number"):
             spare -= 1
             missing += spare < 0
-        elif (shape := _SHAPES.get(str(schema.get("format")))) is not None:
+        elif (shape := SHAPES.get(str(schema.get("format")))) is not None:
             missing += shape.search(text) is None
     return missing
 
@@ -272,7 +199,7 @@ def unfillable(tool: Tool, text: str) -> int:
 def takes(tool: Tool, kinds: Iterable[str]) -> bool:
     """Whether a tool has an argument of one of these JSON types that does not choose from a list."""
     wanted = frozenset(kinds)
-    schemas = _argument_schemas(tool).values()
+    schemas = argument_schemas(tool).values()
     return any(wanted.intersection(types_of(schema)) and "enum" not in schema for schema in schemas)
 
 
@@ -291,23 +218,10 @@ def likeness(question: str, tools: Sequence[Tool]) -> list[float]:
 def words_of(tool: Tool) -> frozenset[str]:
     """The words of a tool's name, description, arguments, choices and examples, in small letters."""
     properties = tool.parameters.get("properties") or {}
-    choices = (str(one) for schema in properties.values() for one in _choices(schema))
+    choices = (str(one) for schema in properties.values() for one in choices_of(schema))
     questions = (example.question for example in tool.examples)
     texts = (tool.name.replace("_", " "), tool.description, *properties, *choices, *questions)
     return frozenset(_words(" ".join(texts)))
-
-
-def _allowed(values: list[_Value], schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[_Value]:
-    """The values that fit what the schema says besides their type."""
-    if not (schema.keys() - _OPEN or {"type", "enum"} <= schema.keys()):
-        return values
-    around = {key: root[key] for key in ("$defs", "definitions") if key in root}
-    held = {"type": "object", "properties": {"value": schema}, **around}
-    return [one for one in values if first_problem({"value": one}, held) is None]
-
-
-def _earliest(values: Iterable[_Value]) -> list[_Value]:
-    return list(dict.fromkeys(values))[:MOST_VALUES]
 
 
 def _made_from(known: str, words: Collection[str], text: str) -> bool:
@@ -333,7 +247,7 @@ def _alike(word: str, other: str) -> bool:
     return same >= _PIECE and word.isalpha() and word[:same] == other[:same]
 
 
-def _choices(schema: Any) -> Sequence[Any]:
+def choices_of(schema: Any) -> Sequence[Any]:
     found = schema.get("enum") if isinstance(schema, Mapping) else None
     return found if isinstance(found, list | tuple) else ()
 
@@ -351,14 +265,14 @@ def _shared(word: frozenset[str], pieces: frozenset[str], weights: Mapping[str, 
     return sum(weights[piece] for piece in word & pieces) / len(word)
 
 
-def _argument_schemas(tool: Tool) -> dict[str, Mapping[str, Any]]:
+def argument_schemas(tool: Tool) -> dict[str, Mapping[str, Any]]:
     properties = tool.parameters.get("properties") or {}
     return {name: resolve_ref(schema, tool.parameters) for name, schema in properties.items()}
 
 
 def _open_values(tool: Tool, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The strings and numbers, as (argument, text), in arguments that neither choose from a list nor take a default."""
-    schemas = _argument_schemas(tool)
+    schemas = argument_schemas(tool)
     opened = ((name, value) for name, value in arguments.items() if _is_open(schemas.get(name, {}), value))
     return [(name, text) for name, value in opened for text in scalars(value)]
 
@@ -367,44 +281,3 @@ def _is_open(schema: Mapping[str, Any], value: Any) -> bool:
     if "enum" in schema or "const" in schema or ("default" in schema and schema["default"] == value):
         return False
     return not any(key in schema for key in ("anyOf", "oneOf", "allOf", "properties"))
-
-
-@dataclass(frozen=True)
-class _Held:
-    """Values by what they can be, put into the open places of a schema."""
-
-    root: Mapping[str, Any]
-    words: Sequence[str]
-    figures: Sequence[float | int]
-    shaped: Mapping[str, Sequence[str]]
-
-    def schema(self, schema: Any, depth: int, name: str = "") -> Any:
-        if not isinstance(schema, Mapping) or depth > _DEEPEST:
-            return schema
-        if isinstance(schema.get("$ref"), str):
-            return self.schema(resolve_ref(schema, self.root), depth + 1, name)
-        if any(key in schema for key in ("enum", "const", "pattern", "anyOf", "oneOf", "allOf")):
-            return schema
-        match schema.get("type"):
-            case "object":
-                properties = schema.get("properties") or {}
-                inside = {name: self.schema(one, depth + 1, name) for name, one in properties.items()}
-                return {**schema, "properties": inside} if inside else schema
-            case "array":
-                items = self.schema(schema.get("items"), depth + 1)
-                few = isinstance(items, Mapping) and len(items.get("enum", ())) < schema.get("minItems", 0)
-                if "items" not in schema or "contains" in schema or (few and schema.get("uniqueItems")):
-                    return schema
-                return {**schema, "items": items}
-            case kind:
-                own = name.replace("_", " ").casefold()
-                values = [one for one in self.values(kind, schema.get("format")) if str(one).casefold() != own]
-                values = _allowed(values, schema, self.root)
-                return {**schema, "enum": values} if values else schema
-
-    def values(self, kind: Any, form: Any) -> Sequence[Any]:
-        if kind == "string":
-            return self.words if form is None else self.shaped.get(str(form), ())
-        if kind == "integer":
-            return [one for one in self.figures if isinstance(one, int)]
-        return self.figures if kind == "number" else ()

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from react_text.protocol.figures import mentioned_figures
-from react_text.protocol.grounding import DEPENDING, mentions
+from react_text.protocol.grounding import mentions
+from react_text.protocol.narrowing import DEPENDING
 from react_text.schema import resolve_ref
 from react_text.tools import Tool
 

@@ -14,18 +14,8 @@ from typing import Any
 
 from react_text.messages import Call, Fault, Observation
 from react_text.protocol.examples import examples_of, scalars
-from react_text.protocol.grounding import (
-    endings,
-    likeness,
-    narrowed,
-    numbers,
-    put_right,
-    repeated,
-    takes,
-    unfillable,
-    ungrounded,
-    with_mentioned_choices,
-)
+from react_text.protocol.grounding import endings, likeness, numbers, repeated, takes, unfillable, ungrounded
+from react_text.protocol.narrowing import narrowed, put_right, with_mentioned_choices
 from react_text.protocol.options import with_settled_options
 from react_text.protocol.parts import SAY_NOTHING, asks_to_be_told
 from react_text.protocol.results import asked_names, is_code, names_in, values_of

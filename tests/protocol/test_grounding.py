@@ -10,16 +10,14 @@ from react_text.protocol.grounding import (
     likeness,
     mentions,
     names,
-    narrowed,
     numbers,
-    put_right,
     repeated,
     spans,
     takes,
     unfillable,
     ungrounded,
-    with_mentioned_choices,
 )
+from react_text.protocol.narrowing import narrowed, put_right, with_mentioned_choices
 from react_text.schema import first_problem
 from react_text.tools import Tool
 
