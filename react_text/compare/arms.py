@@ -232,6 +232,9 @@ def _as_given(options: Mapping[str, Any], mode: Wanted, backend: Backend) -> dic
     """
     policies = options.get("policies", "auto" if mode == "auto" else None)
     if isinstance(policies, Mapping):
+        known = [field.name for field in fields(Policies)]
+        if unknown := sorted(policies.keys() - set(known)):
+            raise TasksError(f"There is no policy {unknown[0]!r}; there are {', '.join(known)}.")
         policies = replace(policies_for(backend) or Policies(), **policies)
     return {**options, "policies": policies}
 

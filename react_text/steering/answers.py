@@ -8,6 +8,7 @@ from react_text.protocol.results import asked_of, tells
 from react_text.steering.known import Known
 from react_text.steering.policies import Move
 
+WHY = "the answer left out what was found"
 LONGEST_TOLD = 300
 """Characters of results that an answer is begun with."""
 
@@ -25,7 +26,7 @@ def answer_with_results(known: Known, answer: str) -> Move | None:
     if all(map(tells, [answer] * len(needed), needed, said)):
         return None
     if whole and tells(answer, results[0][1].content, known.question):
-        return Move("said", said=f"{answer.rstrip(' .')} ({found[0][1]}).")
+        return Move("said", why=WHY, said=f"{answer.rstrip(' .')} ({found[0][1]}).")
     if len(found) == 1:
-        return Move("answer", said=f"The answer is {found[0][1]}")
-    return Move("answer", said="; ".join(f"{known.told(call)}: {text}" for call, text in found) + ".")
+        return Move("answer", why=WHY, said=f"The answer is {found[0][1]}")
+    return Move("answer", why=WHY, said="; ".join(f"{known.told(call)}: {text}" for call, text in found) + ".")

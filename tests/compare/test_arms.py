@@ -12,7 +12,7 @@ from react_text.backends.scripted import Scripted
 from react_text.compare.arms import Settings
 from react_text.compare.builtin import builtin_tasks
 from react_text.compare.tasks import ExpectedCall, Offered, Task
-from react_text.errors import BackendError
+from react_text.errors import BackendError, TasksError
 from react_text.tools import Tool
 
 TASKS = {task.id: task for task in builtin_tasks()}
@@ -189,3 +189,9 @@ def test_a_run_that_the_backend_ends_is_a_record_too() -> None:
     assert (record["stop_reason"], record["steps"], record["tokens"]) == ("backend_error", [], 0)
     assert record["outcome"]["unreadable"]
     assert record["prompt_hash"]
+
+
+def test_a_policy_that_there_is_not_is_named_with_those_there_are() -> None:
+    settings = Settings(agent={"policies": {"chose": False}}, label="x")
+    with pytest.raises(TasksError, match="no policy 'chose'; there are choose,"):
+        recorded(STOCK, Scripted([]), "auto", settings=settings)
