@@ -1,4 +1,4 @@
-"""Profiles: how a model is steered by default, by its size and family. Data, chosen by measuring (models.md).
+"""Profiles: how a model is steered by default, by its size and family. Data, chosen on development tasks.
 
 A model's own GGUF metadata say what it is; the caller's `policies` go before any profile.
 """

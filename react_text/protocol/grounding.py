@@ -1,6 +1,7 @@
 """What arguments and answers are made of: the words and numbers of the question and of what tools gave back. Pure.
 
-Knows no task and no language beyond what writing shows: quotes, capitals inside a sentence, digits.
+Knows no task: it goes by what writing shows, quotes, capitals inside a sentence and digits, and by English words that
+name nothing or a number.
 """
 
 from __future__ import annotations
@@ -231,7 +232,7 @@ def _made_from(known: str, words: Collection[str], text: str) -> bool:
     if "_" in text and "_" not in known:
         return False
     own = _WORD.findall(text.casefold())
-    counted = figures(known)
+    counted = _figures_of(known)
     found = sum(
         word in words
         or (word.isdecimal() and len(word) <= MOST_DIGITS and int(word) in counted)

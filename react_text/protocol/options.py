@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,11 +9,12 @@ from typing import Any
 from react_text.protocol.figures import mentioned_figures
 from react_text.protocol.grounding import mentions
 from react_text.protocol.narrowing import DEPENDING
+from react_text.protocol.parts import speaks_of
 from react_text.schema import resolve_ref
 from react_text.tools import Tool
 
-_STEM = 5
-"""Letters by which a word of an argument's name is known again: "details" in "with detailed notes"."""
+_SHORTEST = 3
+"""Letters of a word that says what a switch is for: "open" of `is_open`."""
 
 
 def with_settled_options(tool: Tool, text: str) -> Tool:
@@ -49,9 +49,7 @@ def _asked_for(name: str, kind: str, schema: Any, tool: Tool, text: str) -> bool
         choices = resolve_ref(schema, tool.parameters).get("enum") or ()
         return any(isinstance(one, str) and one and mentions(text, one) for one in choices)
     if kind == "boolean":
-        words = re.findall(r"[^\W\d_]{3,}", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())
-        known = {word[:_STEM] for word in re.findall(r"[^\W\d_]+", text.casefold())}
-        return bool(words) and all(word[:_STEM] in known for word in words)
+        return speaks_of(text, name, _SHORTEST)
     return False
 
 

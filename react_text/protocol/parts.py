@@ -1,6 +1,7 @@
 """The parts of a question, and those that nothing found so far speaks of. Pure.
 
-Parts end where sentences do, at commas and at the English "and". A short capitalised word with a point is a title.
+Parts end where sentences do, at commas and at the English "and". After a word of two or three
+letters a point ends nothing, as that may be a title.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ _BETWEEN = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _STEM = 4
 """Letters by which a word is known again: "mats" is like "mat"."""
+_LETTERS = re.compile(r"[^\W\d_]+")
+_NAME_STEM = 5
+"""Letters by which a word of a name is known again: "details" in "with detailed notes"."""
 _LISTED = (
     "a also an and any are as at be been both by can could did do does either else for from get give had has have he "
     "her him his how i if in into is it its just kind last let list look me much my need next of on one or other our "
@@ -52,6 +56,17 @@ def unanswered_parts(question: str, values: Iterable[str], results: str, known: 
         if run := _first_run(part, new):
             found.append(run)
     return found if answered else []
+
+
+def speaks_of(text: str, name: str, shortest: int = 1) -> bool:
+    """Whether a text holds every word of a name such as `inStock` or `in_stock`, with any ending.
+
+    Words of fewer than `shortest` letters do not count.
+    """
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold()
+    words = [word for word in _LETTERS.findall(spaced) if len(word) >= shortest]
+    held = {word[:_NAME_STEM] for word in _LETTERS.findall(text.casefold())}
+    return bool(words) and all(word[:_NAME_STEM] in held for word in words)
 
 
 def asks_to_be_told(question: str) -> bool:

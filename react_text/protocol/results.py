@@ -9,9 +9,7 @@ from typing import Any
 from react_text.protocol.examples import scalars
 from react_text.protocol.figures import mentioned_figures
 from react_text.protocol.grounding import mentions, names, numbers
-
-_STEM = 5
-"""Letters by which a word is known again in another form."""
+from react_text.protocol.parts import speaks_of
 
 
 def values_of(result: str) -> list[str]:
@@ -35,13 +33,10 @@ def is_code(result: str) -> bool:
 def asked_names(result: str, question: str) -> list[str]:
     """The names in a JSON object that the question speaks of and whose values it does not say itself."""
     held = _json(result)
-    known = {word[:_STEM] for word in re.findall(r"[^\W\d_]+", question.casefold())}
     return [
         name
         for name, value in (held.items() if isinstance(held, dict) else ())
-        if isinstance(value, str | int | float)
-        and all(word[:_STEM] in known for word in re.findall(r"[^\W\d_]+", name.casefold()))
-        and not mentions(question, _shown(value))
+        if isinstance(value, str | int | float) and speaks_of(question, name) and not mentions(question, _shown(value))
     ]
 
 

@@ -13,9 +13,7 @@ from react_text.steering.known import Known
 
 def named_by(known: Known, error: str, failed: Sequence[str]) -> list[str]:
     """What an error names besides what was tried: names, or else words of the question that no tool speaks of."""
-    rest = error
-    for text in failed:
-        rest = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", " ", rest, flags=re.IGNORECASE)
+    rest = _without(error, failed, " ")
     if new := [one for one in names(rest) if not any(mentions(text, one) for text in failed)]:
         return new
     spoken_of = known.spoken_of() | SAY_NOTHING
@@ -26,12 +24,16 @@ def named_by(known: Known, error: str, failed: Sequence[str]) -> list[str]:
 def message_of(call: Call, error: str, failed: Sequence[str]) -> str:
     """What an error says besides its beginning and the values that failed."""
     said = re.sub(rf"^Error: (?:{re.escape(call.name)} failed: )?(?:\w+: )?", "", error)
-    for text in failed:
-        said = re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", ". ", said, flags=re.IGNORECASE)
-    return said
+    return _without(said, failed, ". ")
 
 
 def new_words(known: Known, text: str) -> list[str]:
     """The longer words of a text that neither the question nor any tool has."""
     old = known.spoken_of() | SAY_NOTHING | set(re.findall(r"\w+", known.question.casefold()))
     return [word for word in re.findall(r"[^\W\d_]{4,}", text.casefold()) if word not in old]
+
+
+def _without(text: str, values: Sequence[str], instead: str) -> str:
+    for value in values:
+        text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", instead, text, flags=re.IGNORECASE)
+    return text

@@ -119,10 +119,11 @@ class Steering:
         known = dict(zip(self.known.tools, likeness(telling, list(self.known.tools.values())), strict=True))
         called = {one.name for one, _ in self.known.made}
         may = asks_to_be_told(self.known.question)
+        code = is_code(found.content)
         tools = []
         for name, tool in self.known.tools.items():
             wanted = tool.parameters.get("required") or ()
-            if is_code(found.content):
+            if code:
                 fits = len(wanted) == 1 and takes(tool, ["string"]) and known[name] > known.get(call.name, 0.0)
             else:
                 fits = bool(wanted) and named.issuperset(wanted) and asked <= {*wanted} and known[name] > 0

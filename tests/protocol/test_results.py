@@ -52,3 +52,7 @@ def test_a_code_is_one_word_of_letters_and_digits():
 def test_json_that_is_nested_too_deeply_is_a_text():
     deep = "[" * 100_000
     assert values_of(deep) == [deep]
+
+
+def test_a_name_without_letters_is_not_spoken_of():
+    assert asked_of('{"2031": 5, "": 7}', "How many were there?") == '{"2031": 5, "": 7}'
