@@ -12,7 +12,15 @@ from typing import Any, Literal
 
 from react_text.answer_shape import AnswerShape
 from react_text.approval import Confirm, allowed, refusal, settled
-from react_text.asking import as_backend, asking_modes, grammar_use_for, learn_text, policies_for, tool_support
+from react_text.asking import (
+    as_backend,
+    asking_modes,
+    examples_for,
+    grammar_use_for,
+    learn_text,
+    policies_for,
+    tool_support,
+)
 from react_text.backends.base import Backend, Delta, Progress, Reply, Sampling, StreamItem
 from react_text.data import load_dialect
 from react_text.errors import BackendError, GrammarError
@@ -75,6 +83,9 @@ class Agent:
     policies:
         How a model in process is steered, see `steering.Policies`; None not at all, "auto" where it is small enough to
         need it. Where the backend cannot weigh ways to go on nothing is chosen for the model.
+    examples:
+        How many worked examples go before the first question: a number, None for one of each tool, or "auto" for what
+        suits the model's size. They take at most `asking.EXAMPLES_SHARE` of the context.
     tools_limit:
         How many tools a question is asked with at most, the closest ones by their words: a number, None for all, or
         "auto" for all while they take no more than `ranking.TOOLS_SHARE` of the context, and as many as fit beyond.
@@ -97,15 +108,19 @@ class Agent:
         confirm: Confirm | None = None,
         tools_limit: ToolsLimit = "auto",
         policies: Policies | Literal["auto"] | None = "auto",
+        examples: int | Literal["auto"] | None = "auto",
     ) -> None:
         if mode not in ("auto", "text", "structured"):
             raise ValueError(f"mode {mode!r} is not known; use 'auto', 'text' or 'structured'.")
+        if not (examples in ("auto", None) or (isinstance(examples, int) and examples >= 0)):
+            raise ValueError(f"examples is {examples!r}; use a number from 0 on, 'auto', or None for one of each tool.")
         self.backend: Backend = as_backend(model)
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self.confirm = confirm
         self._running: set[_Cancel] = set()
         chosen = load_dialect(dialect) if isinstance(dialect, str) else dialect
         self.instructions = instructions
+        self._examples = examples_for(self.backend) if examples == "auto" else examples
         switch = start(mode, tool_support(self.backend, mode))
         self._offer = Offer(tuple(self.toolbox), tools_limit, self.backend, structured=switch.mode == "structured")
         offered = self._offer.for_question("")
@@ -238,7 +253,7 @@ class Agent:
 
     def _modes(self, dialect: Dialect, offered: tuple[Tool, ...]) -> dict[Mode, AskingMode]:
         told = "\n\n".join(text for text in (self._offer.note(offered), self.instructions) if text)
-        return asking_modes(self.backend, dialect, offered, told)
+        return asking_modes(self.backend, dialect, offered, told, self._examples)
 
     def _loop(self, question: str | None, history: Sequence[Message], output_type: Any) -> LoopGenerator:
         if not (history if question is None else question.strip()):

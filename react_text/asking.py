@@ -18,7 +18,7 @@ from react_text.data import load_grammar_skeleton
 from react_text.errors import GrammarError
 from react_text.models import resolve_model
 from react_text.modes import AskingMode, StructuredMode, TextMode
-from react_text.profiles import profile_for
+from react_text.profiles import Profile, profile_for
 from react_text.protocol.dialect import Dialect
 from react_text.protocol.examples import examples_of
 from react_text.protocol.grammar import Wanted as GrammarWanted
@@ -42,24 +42,27 @@ def as_backend(model: Backend | str) -> Backend:
 
 
 def asking_modes(
-    backend: Backend, dialect: Dialect, tools: tuple[Tool, ...], instructions: str = ""
+    backend: Backend, dialect: Dialect, tools: tuple[Tool, ...], instructions: str = "", examples: int | None = None
 ) -> dict[Mode, AskingMode]:
-    """The ways to ask this backend with these tools. `instructions` is the caller's own text for the system turn."""
+    """The ways to ask this backend with these tools. `instructions` is the caller's own text for the system turn.
+
+    `examples` is how many worked examples are shown at most, None for one of each tool.
+    """
     made = grammar_of(backend, dialect, tools)
     schema = reply_schema_of(backend, tools) if made is None else None
     return {
         "text": TextMode(
             dialect,
             tools,
-            fitted_opening(backend, dialect, tools, instructions),
+            fitted_opening(backend, dialect, tools, instructions, examples),
             {"any": made} if made else {},
             {"any": schema} if schema else {},
         ),
-        "structured": _structured(backend, tools, instructions),
+        "structured": _structured(backend, tools, instructions, examples),
     }
 
 
-def _structured(backend: Backend, tools: tuple[Tool, ...], instructions: str) -> StructuredMode:
+def _structured(backend: Backend, tools: tuple[Tool, ...], instructions: str, examples: int | None) -> StructuredMode:
     """Structured mode; in process with worked examples, and grammars where the model's call format is known."""
     find_out = getattr(backend, "call_format", None)
     if find_out is None or tool_support(backend, "auto") != "yes" or not tools:
@@ -67,7 +70,7 @@ def _structured(backend: Backend, tools: tuple[Tool, ...], instructions: str) ->
     offered = [tool.to_dict() for tool in tools]
     entries = _longest(
         backend,
-        tools,
+        _most_examples(tools, examples),
         lambda count: structured_opening(tools, instructions, count),
         lambda made: backend.count_tokens([entry.message for entry in made], tools=offered),
     )
@@ -84,10 +87,20 @@ def _structured(backend: Backend, tools: tuple[Tool, ...], instructions: str) ->
 
 def policies_for(backend: Backend) -> Policies | None:
     """How a model is steered by default: in process, by its profile."""
+    profile = _profile(backend)
+    return None if profile is None else profile.policies
+
+
+def examples_for(backend: Backend) -> int | None:
+    """How many worked examples a model is shown at most; None for one of each tool."""
+    profile = _profile(backend)
+    return None if profile is None else profile.examples
+
+
+def _profile(backend: Backend) -> Profile | None:
     if not hasattr(backend, "log_probabilities"):
         return None
-    profile = profile_for(getattr(backend, "architecture", ""), getattr(backend, "parameter_count", 0))
-    return None if profile is None else profile.policies
+    return profile_for(getattr(backend, "architecture", ""), getattr(backend, "parameter_count", 0))
 
 
 def tool_support(backend: Backend, mode: Wanted) -> Support:
@@ -111,26 +124,33 @@ def learn_text(backend: Backend, reason: str) -> None:
         learn("tools", "no", reason)
 
 
-def fitted_opening(backend: Backend, dialect: Dialect, tools: tuple[Tool, ...], instructions: str) -> list[Entry]:
+def fitted_opening(
+    backend: Backend, dialect: Dialect, tools: tuple[Tool, ...], instructions: str, examples: int | None = None
+) -> list[Entry]:
     """The longest opening that leaves room for the conversation."""
     return _longest(
         backend,
-        tools,
+        _most_examples(tools, examples),
         lambda count: opening(dialect, tools, instructions, count),
         lambda made: backend.count_tokens(to_text(made, dialect)),
     )
 
 
+def _most_examples(tools: tuple[Tool, ...], examples: int | None) -> int:
+    made = len(examples_of(tools))
+    return made if examples is None else min(made, examples)
+
+
 def _longest(
     backend: Backend,
-    tools: tuple[Tool, ...],
+    most: int,
     make: Callable[[int], list[Entry]],
     length: Callable[[list[Entry]], int | None],
 ) -> list[Entry]:
-    """Of the openings with all worked examples and fewer, the first that takes no more than EXAMPLES_SHARE."""
+    """Of the openings with `most` worked examples and fewer, the first that takes no more than EXAMPLES_SHARE."""
     context = backend.context_length
     entries: list[Entry] = []
-    for count in range(len(examples_of(tools)), -1, -1):
+    for count in range(most, -1, -1):
         entries = make(count)
         tokens = None if context is None else length(entries)
         if tokens is None or context is None or tokens <= EXAMPLES_SHARE * context:

@@ -298,6 +298,7 @@ class LlamaCpp:
         with self._turn():
             self._engine.slots.clear()
             self._replies.clear()
+            self._weighed = 0
 
     def close(self) -> None:
         """Free the model; using it afterwards is a BackendError. Waits for a generation in another thread."""

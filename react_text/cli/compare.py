@@ -100,7 +100,12 @@ def _agent_options(context: click.Context, option: click.Parameter, values: tupl
     help="Model outputs per task whose calls are read but not run (BFCL).",
 )
 @click.option("--max-tokens", type=click.IntRange(min=1), default=300, show_default=True, help="Tokens per output.")
-@click.option("--examples/--no-examples", default=True, show_default=True, help="The worked examples of the tools.")
+@click.option(
+    "--examples/--no-examples",
+    default=True,
+    show_default=True,
+    help="The tools' own worked examples; without, some are made from their schemas.",
+)
 @click.option("--instructions", default="", metavar="TEXT", help="Your own text for the system turn.")
 @click.option("--isolate", is_flag=True, help="Empty the model's cache before each task: slower, same in any order.")
 @click.option(

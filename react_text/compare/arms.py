@@ -241,8 +241,9 @@ def _as_given(options: Mapping[str, Any], mode: Wanted, backend: Backend) -> dic
 
 def agent_options() -> set[str]:
     """The arguments of the agent that a run may set: those that an arm, a dialect or a setting does not set already."""
-    taken = {field.name for field in fields(Settings)} | {"model", "tools", "mode", "dialect", "grammar", "sampling"}
-    return set(inspect.signature(Agent).parameters) - taken - {"confirm"}
+    taken = {field.name for field in fields(Settings)} - {"examples"}
+    of_arms = {"model", "tools", "mode", "dialect", "grammar", "sampling", "confirm"}
+    return set(inspect.signature(Agent).parameters) - taken - of_arms
 
 
 def arm_name(arm: str, settings: Settings) -> str:

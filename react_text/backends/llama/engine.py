@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from react_text.backends.llama.batch import Batch
+from react_text.backends.llama.batch import Batch, Node
 from react_text.backends.llama.gguf import check_gguf, load_failure
 from react_text.backends.llama.slots import Slots
 from react_text.backends.llama.threads import (
@@ -45,6 +45,8 @@ LARGEST_CONTEXT = 2**31 - 1
 MOST_SLOTS = 64
 MOST_THREADS = 512
 """ggml ends the process above this."""
+MOST_BRANCHES = 32
+"""Continuations that are evaluated at once."""
 
 _recent_log: deque[str] = deque(maxlen=200)
 _interrupts: list[BaseException] = []
@@ -159,6 +161,7 @@ class Engine:
             self.context_length = n_ctx or min(trained or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
             if trained and self.context_length > trained:
                 logger.warning("n_ctx is %d and the model was trained on %d tokens", self.context_length, trained)
+            self.branches = min(MOST_BRANCHES, self.context_length) if self.can_drop else 1
             self.n_threads = n_threads or decode_threads(physical_cores())
             self.n_threads_batch = n_threads_batch or n_threads or prompt_threads(usable_cpus())
             self._open_context(slots)
@@ -217,6 +220,8 @@ class Engine:
         params = self._lib.llama_context_default_params()
         params.n_ctx = self.context_length
         params.n_batch = params.n_ubatch = min(PROMPT_CHUNK, self.context_length)
+        params.n_seq_max = self.branches
+        params.kv_unified = True
         params.n_threads = self.n_threads
         params.n_threads_batch = self.n_threads_batch
         params.no_perf = True
@@ -284,16 +289,41 @@ class Engine:
             raise BackendError("The context is full.", hint="Use a larger n_ctx (--n-ctx).")
         if min(tokens) < 0 or max(tokens) >= self.vocabulary.size:
             raise BackendError(f"A token is outside the vocabulary of {self.vocabulary.size}.")
-        batch = self._batch.fill(tokens, start=len(self.cached), outputs=outputs)
         self._lib.llama_set_n_threads(context, self.n_threads, self.n_threads if decoding else self.n_threads_batch)
-        status = self._lib.llama_decode(context, batch)
-        if status != 0:
-            self.keep(0)
-            raise BackendError(f"llama.cpp could not evaluate the tokens (status {status}).", retryable=True)
+        self._decode(self._batch.fill(tokens, start=len(self.cached), outputs=outputs))
         self.cached.extend(tokens)
         self.evaluated += len(tokens)
         if _interrupts:
             raise _interrupts.pop()
+
+    def evaluate_tree(self, nodes: Sequence[Node]) -> None:
+        """Evaluate continuations of the context at once and forget them; afterwards `logits` speaks of the nodes.
+
+        At most PROMPT_CHUNK nodes of at most `branches` continuations, each node behind the one that it follows.
+        """
+        context, held = self._handles.context(), len(self.cached)
+        if not 0 < len(nodes) <= PROMPT_CHUNK or held + len(nodes) > self.context_length:
+            raise BackendError(f"{len(nodes)} tokens cannot be evaluated at once after {held}.")
+        memory = self._lib.llama_get_memory(context)
+        branches = range(1, 1 + max(max(node.branches) for node in nodes))
+        for branch in branches:
+            self._lib.llama_memory_seq_cp(memory, 0, branch, -1, -1)
+        try:
+            self._lib.llama_set_n_threads(context, self.n_threads, self.n_threads_batch)
+            self._decode(self._batch.fill_tree(nodes, start=held))
+        finally:
+            for branch in branches:
+                self._lib.llama_memory_seq_rm(memory, branch, -1, -1)
+            self.keep(held)
+        self.evaluated += len(nodes)
+        if _interrupts:
+            raise _interrupts.pop()
+
+    def _decode(self, batch: Any) -> None:
+        status = self._lib.llama_decode(self._handles.context(), batch)
+        if status != 0:
+            self.keep(0)
+            raise BackendError(f"llama.cpp could not evaluate the tokens (status {status}).", retryable=True)
 
     def logits(self, back: int = 0) -> npt.NDArray[np.float32]:
         """Scores of the whole vocabulary for what follows the last token, or the one `back` before it.

@@ -88,3 +88,23 @@ def test_what_was_weighed_counts_with_the_next_request(smollm2: LlamaCpp) -> Non
     again = list(smollm2.stream(Request(question, max_tokens=1)))[-1]
     assert isinstance(again, Reply)
     assert again.usage.prompt_tokens == smollm2.count_tokens(question)
+
+
+def test_many_texts_at_once_are_as_likely_as_each_alone(smollm2: LlamaCpp) -> None:
+    """More than one evaluation holds, some with a common beginning, one longer than an evaluation, one empty."""
+    numbers = [f' {{"name": "tool_{one}", "arguments": ' for one in range(40)]
+    texts = [" Paris", *numbers, "", " x" * 150, " The capital of France", " The capital"]
+    before = len(smollm2.prompt_tokens(QUESTION, "Answer:"))
+    together = smollm2.log_probabilities(QUESTION, "Answer:", texts)
+    assert len(smollm2.cached_tokens) == before
+    alone = [smollm2.log_probabilities(QUESTION, "Answer:", [text])[0] for text in texts]
+    assert together == pytest.approx(alone, abs=0.05)
+
+
+def test_common_beginnings_are_evaluated_once(smollm2: LlamaCpp) -> None:
+    texts = [f" The capital of France, as everybody knows, is {name}" for name in ("Paris", "Lyons", "Metz", "Nancy")]
+    smollm2.log_probabilities(QUESTION, "Answer:", [])
+    before = smollm2._engine.evaluated
+    smollm2.log_probabilities(QUESTION, "Answer:", texts)
+    longest = max(len(smollm2._tokens(text)) for text in texts)
+    assert smollm2._engine.evaluated - before < 2 * longest
