@@ -152,7 +152,7 @@ def _longest(
     entries: list[Entry] = []
     for count in range(most, -1, -1):
         entries = make(count)
-        tokens = None if context is None else length(entries)
+        tokens = length(entries) if entries and context is not None else None
         if tokens is None or context is None or tokens <= EXAMPLES_SHARE * context:
             break
     return entries

@@ -120,9 +120,30 @@ def _judge(
     own_names: Mapping[str, str],
     made: Sequence[Mapping[str, Any]],
 ) -> tuple[bool, bool]:
-    calls = [{"name": own_names.get(call["name"], call["name"]), "arguments": call["arguments"]} for call in made]
+    """Whether the right tools were called, and whether with the right arguments, by BFCL's rule on its own names and
+    types."""
+    described = {function["name"]: function["parameters"] for function in functions}
+    calls = []
+    for call in made:
+        name = own_names.get(call["name"], call["name"])
+        calls.append({"name": name, "arguments": own_value(call["arguments"], described.get(name, {}))})
     tools = sorted(call["name"] for call in calls) == sorted(name for answer in right for name in answer)
     return tools, tools and calls_right(calls, functions, right)
+
+
+def own_value(value: Any, described: Mapping[str, Any]) -> Any:
+    """A value of JSON as the type that BFCL declares: to JSON 12 is a float too.
+
+    BFCL's own rule does so for an argument, and not for what lists and objects hold.
+    """
+    if described.get("type") == "float" and type(value) is int:
+        return float(value)
+    if isinstance(value, list) and isinstance(described.get("items"), Mapping):
+        return [own_value(one, described["items"]) for one in value]
+    properties = described.get("properties")
+    if isinstance(value, Mapping) and isinstance(properties, Mapping):
+        return {name: own_value(one, properties.get(name) or {}) for name, one in value.items()}
+    return value
 
 
 def _question(turns: Sequence[Any]) -> str:

@@ -24,6 +24,8 @@ _DEEPEST = 6
 """Levels of a schema that are held to values; what lies deeper stays open."""
 _OPEN = frozenset(("type", "enum", "format", "description", "title", "default", "examples", "nullable"))
 """Keywords that leave any value of a type allowed, or those listed."""
+_PLAIN_LIST = frozenset(("type", "items", "description", "title", "default", "examples"))
+"""Keywords of a list that may be of any length."""
 
 
 def narrowed(
@@ -56,8 +58,9 @@ def narrowed(
 def with_mentioned_choices(tool: Tool, text: str) -> Tool:
     """The tool with arguments that choose from a list held to the choices that the text names.
 
-    Arguments with the same list are held only where the text names one for each: of "12 miles in kilometres" the one
-    is what it is, the other what it shall be, and who names only one has left the other open.
+    A list of choices holds all that are named. Arguments with the same list are held only where the text names one for
+    each: of "12 miles in kilometres" the one is what it is, the other what it shall be, and who names only one has left
+    the other open.
     """
     properties = argument_schemas(tool)
     alike = Counter(str(choices_of(schema)) for schema in properties.values())
@@ -66,7 +69,19 @@ def with_mentioned_choices(tool: Tool, text: str) -> Tool:
         named = _allowed(named, schema, tool.parameters)
         if named and len(named) >= alike[str(choices_of(schema))]:
             properties[name] = {**schema, "enum": named}
+        elif listed := mentioned_items(schema, text):
+            properties[name] = {**schema, "items": {**schema["items"], "enum": listed}, "minItems": len(listed)}
     return replace(tool, parameters={**tool.parameters, "properties": properties}) if properties else tool
+
+
+def mentioned_items(schema: Mapping[str, Any], text: str) -> list[str]:
+    """Of a list of choices those that the text names, where nothing else is said of the list."""
+    items = schema.get("items")
+    if schema.get("type") != "array" or schema.keys() - _PLAIN_LIST or not isinstance(items, Mapping):
+        return []
+    if items.keys() - _OPEN:
+        return []
+    return [one for one in choices_of(items) if isinstance(one, str) and one and mentions(text, one)]
 
 
 def put_right(tool: Tool, arguments: Mapping[str, Any], doubtful: Collection[str], texts: Sequence[str]) -> Tool:

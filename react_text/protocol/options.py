@@ -8,8 +8,8 @@ from typing import Any
 
 from react_text.protocol.figures import mentioned_figures
 from react_text.protocol.grounding import mentions
-from react_text.protocol.narrowing import DEPENDING
-from react_text.protocol.parts import speaks_of
+from react_text.protocol.narrowing import DEPENDING, mentioned_items
+from react_text.protocol.parts import denies, speaks_of
 from react_text.schema import resolve_ref
 from react_text.tools import Tool
 
@@ -20,9 +20,9 @@ _SHORTEST = 3
 def with_settled_options(tool: Tool, text: str) -> Tool:
     """The tool with the optional arguments that the text asks for required, and numbers that it does not hold left out.
 
-    Asked for is a choice from a list that the text names, a switch whose name it names, and a number where it holds
-    exactly one more than the required ones take. All else is left to the model, and everything where the schema speaks
-    of arguments together.
+    Asked for is a choice from a list that the text names, one or several, a switch whose name it names, which is then
+    on unless the text denies something, and a number where it holds exactly one more than the required ones take. All
+    else is left to the model, and everything where the schema speaks of arguments together.
     """
     if DEPENDING & tool.parameters.keys():
         return tool
@@ -40,6 +40,9 @@ def with_settled_options(tool: Tool, text: str) -> Tool:
             properties = {name: schema for name, schema in properties.items() if name not in counted}
     if not asked and len(properties) == len(kinds):
         return tool
+    for name in asked:
+        if kinds[name] == "boolean" and not denies(text):
+            properties[name] = {"type": "boolean", "enum": [True]}
     parameters = {**tool.parameters, "properties": properties, "required": [*required, *asked]}
     return replace(tool, parameters=parameters)
 
@@ -48,6 +51,8 @@ def _asked_for(name: str, kind: str, schema: Any, tool: Tool, text: str) -> bool
     if kind == "enum":
         choices = resolve_ref(schema, tool.parameters).get("enum") or ()
         return any(isinstance(one, str) and one and mentions(text, one) for one in choices)
+    if kind == "array":
+        return bool(mentioned_items(resolve_ref(schema, tool.parameters), text))
     if kind == "boolean":
         return speaks_of(text, name, _SHORTEST)
     return False

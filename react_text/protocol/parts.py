@@ -27,6 +27,7 @@ _LISTED = (
     "to too up us want was we were what what's when where whether which who who's whom whose why will with would you "
     "your many more most need now no not none nor never only already yet still here"
 )
+_DENYING = re.compile(r"\b(?:no|not|without|never|none|neither|nor|except|excluding|exclude|skip|omit)\b|n't\b", re.I)
 _ASKING = {"tell", "give", "show", "list", "find", "look", "say", "what", "which", "who", "how", "when", "where"}
 SAY_NOTHING = frozenset(_LISTED.split())
 """Words that ask, join or point, and name nothing."""
@@ -61,12 +62,23 @@ def unanswered_parts(question: str, values: Iterable[str], results: str, known: 
 def speaks_of(text: str, name: str, shortest: int = 1) -> bool:
     """Whether a text holds every word of a name such as `inStock` or `in_stock`, with any ending.
 
-    Words of fewer than `shortest` letters do not count.
+    A short form counts as the word that it begins, "stats" as "statistics". Words of fewer than `shortest` letters do
+    not count.
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold()
     words = [word for word in _LETTERS.findall(spaced) if len(word) >= shortest]
     held = {word[:_NAME_STEM] for word in _LETTERS.findall(text.casefold())}
-    return bool(words) and all(word[:_NAME_STEM] in held for word in words)
+    return bool(words) and all(_begins_one(word, held) for word in words)
+
+
+def denies(text: str) -> bool:
+    """Whether a text says what is not wanted, in English: who names something may then mean its absence."""
+    return _DENYING.search(text.replace("’", "'")) is not None
+
+
+def _begins_one(word: str, stems: Collection[str]) -> bool:
+    short = word.removesuffix("s")
+    return word[:_NAME_STEM] in stems or (len(short) == _STEM and any(one.startswith(short) for one in stems))
 
 
 def asks_to_be_told(question: str) -> bool:

@@ -287,11 +287,10 @@ class Steering:
         """Values of a call that no text holds; under "copied" of required arguments only those of an example."""
         found = ungrounded(tool, call.arguments, "\n".join(self.known.texts()))
         if self.policies.ground == "copied":
-            shown = {
-                text for _, one in examples_of(tuple(self.known.tools.values())) for text in scalars(one.arguments)
-            }
+            examples = examples_of(tuple(self.known.tools.values()))
+            shown = {text.casefold() for _, one in examples for text in scalars(one.arguments)}
             required = tool.parameters.get("required") or ()
-            found = [(name, text) for name, text in found if text in shown or name not in required]
+            found = [(name, text) for name, text in found if text.casefold() in shown or name not in required]
         return found
 
     def held(self, tool: Tool) -> Tool:

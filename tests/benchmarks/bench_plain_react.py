@@ -3,6 +3,9 @@
 Same GGUF, same engine and threads, same built-in tasks and tools, temperature 0, six model outputs. The plain loop is
 what is written by hand in an afternoon: one prompt that tools and format are described in, two patterns, no repair,
 no grammar. Printed are the tasks solved, with their intervals, and the model's seconds for each solved task.
+
+Both answer one question after another over the same tools, and the engine keeps the beginning of either's prompt that
+does not change; with --isolate every question is the first one.
 """
 
 from __future__ import annotations
@@ -40,6 +43,8 @@ Question: {question}"""
 CALL = re.compile(r"Action:\s*(\S+)\s*Action Input:\s*(\{.*\})", re.DOTALL)
 FINAL = re.compile(r"Final Answer:\s*(.+)", re.DOTALL)
 MAX_STEPS = 6
+SLOTS = 4
+"""The conversation of the plain loop, that of the agent, and what the agent weighs, are all kept."""
 
 
 def plain_react(model: LlamaCpp, task: Task) -> dict[str, Any]:
@@ -116,15 +121,18 @@ def main() -> None:
     parser.add_argument("--limit", type=int)
     parser.add_argument("--arm", default="auto")
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--isolate", action="store_true")
     given = parser.parse_args()
-    tasks = load_tasks(["builtin"], given.split, given.limit).tasks
-    model = LlamaCpp(resolve_model(given.model), n_threads=given.threads)
+    tasks = sorted(load_tasks(["builtin"], given.split, given.limit).tasks, key=lambda task: task.kit)
+    model = LlamaCpp(resolve_model(given.model), n_threads=given.threads, slots=SLOTS)
     arm = Arm(model.name, given.arm, "react", 0, model, Settings(max_steps=MAX_STEPS))
     plain, agent = [], []
     for task in tasks:
-        model.reset()
+        if given.isolate:
+            model.reset()
         plain.append(plain_react(model, task))
-        model.reset()
+        if given.isolate:
+            model.reset()
         agent.append(arm.run(task)[0])
         marks = ["solved" if one["outcome"]["solved"] else "-" for one in (plain[-1], agent[-1])]
         print(f"{task.id:<22} plain {marks[0]:<7} {plain[-1]['seconds']:6.1f} s   agent {marks[1]:<7} "

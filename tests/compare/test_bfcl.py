@@ -12,7 +12,7 @@ import pytest
 from scripted_runs import recorded
 
 from react_text.backends.scripted import Scripted
-from react_text.compare.bfcl import CATEGORIES, bfcl_tasks, json_schema, offered_names
+from react_text.compare.bfcl import CATEGORIES, bfcl_tasks, json_schema, offered_names, own_value
 from react_text.compare.bfcl_rule import call_right, calls_right
 from react_text.compare.tasks import LEFT_OUT, Task, load_tasks
 from react_text.errors import TasksError
@@ -102,6 +102,19 @@ def test_types_are_mapped_to_json_schema() -> None:
     assert properties["options"]["properties"]["unit"]["enum"] == ["m2", "ha"]
     assert "type" not in properties["label"]
     assert properties["scale"]["type"] == "number"
+
+
+def test_whole_numbers_of_json_are_floats_where_bfcl_declares_them() -> None:
+    described = {
+        "type": "dict",
+        "properties": {
+            "sides": {"type": "array", "items": {"type": "float"}},
+            "count": {"type": "integer"},
+            "box": {"type": "dict", "properties": {"width": {"type": "float"}}},
+        },
+    }
+    value = own_value({"sides": [3, 4.5], "count": 3, "box": {"width": 2}, "other": 1}, described)
+    assert json.dumps(value) == '{"sides": [3.0, 4.5], "count": 3, "box": {"width": 2.0}, "other": 1}'
 
 
 def test_names_are_made_fit_for_every_endpoint_and_stay_different() -> None:

@@ -2,7 +2,9 @@
 
 import pytest
 
+from react_text.protocol.narrowing import with_mentioned_choices
 from react_text.protocol.options import with_settled_options
+from react_text.schema import first_problem
 from react_text.tools import Tool
 
 RATES = Tool(
@@ -77,3 +79,54 @@ def test_where_arguments_depend_on_each_other_none_is_left_out():
     both = {"type": "object", "properties": {"n": {"type": "integer"}}, "anyOf": [{"required": ["n"]}]}
     tool = Tool("f", "", both)
     assert with_settled_options(tool, "What is it?") is tool
+
+
+PIANO = Tool(
+    "piano",
+    "What is known about a piano",
+    {
+        "type": "object",
+        "properties": {
+            "maker": {"type": "string"},
+            "features": {"type": "array", "items": {"type": "string", "enum": ["price", "weight", "rating"]}},
+            "include_stats": {"type": "boolean"},
+        },
+        "required": ["maker"],
+    },
+)
+
+
+def test_a_list_holds_the_choices_that_the_question_names():
+    held = with_mentioned_choices(with_settled_options(PIANO, QUESTION), QUESTION).parameters
+    assert held["required"] == ["maker", "features"]
+    assert held["properties"]["features"]["items"]["enum"] == ["price", "rating"]
+    assert first_problem({"maker": "Ibach", "features": ["rating", "price"]}, held) is None
+    assert first_problem({"maker": "Ibach", "features": ["price"]}, held) is not None
+
+
+QUESTION = "What are the price and the ratings of an Ibach?"
+
+
+@pytest.mark.parametrize(
+    ("question", "allowed"),
+    [
+        ("Tell me of the Ibach piano, with statistics.", {True}),
+        ("Tell me of the Ibach piano, but don't include any statistics.", {True, False}),
+        ("Tell me of the Ibach piano, without stats.", {True, False}),
+    ],
+)
+def test_a_switch_that_is_named_is_on_unless_something_is_denied(question, allowed):
+    held = with_settled_options(SWITCH, question).parameters
+    assert "stats" in held["required"]
+    assert {way for way in (True, False) if first_problem({"maker": "Ibach", "stats": way}, held) is None} == allowed
+
+
+SWITCH = Tool(
+    "piano",
+    "",
+    {
+        "type": "object",
+        "properties": {"maker": {"type": "string"}, "stats": {"type": "boolean"}},
+        "required": ["maker"],
+    },
+)
