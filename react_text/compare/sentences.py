@@ -20,6 +20,7 @@ from react_text.compare.findings import (
     rows,
     span,
 )
+from react_text.compare.first_calls import PREFIX
 from react_text.compare.report_data import Measured, View
 
 SPOKEN = {"text": "free text", "text+grammar": "text under a grammar", "structured": "structured calls"}
@@ -198,6 +199,11 @@ def reading_notes(measured: Measured) -> list[str]:
         )
     if any(tally.arm == "structured" for tally in found):
         notes.append("In the structured arm a JSON call found in the content counts as an answer read by repair.")
+    if any(name.startswith(PREFIX) for tally in found for name in tally.called_for):
+        notes.append(
+            "BFCL's calls are judged by its own rule, but a whole number in JSON is a float wherever BFCL declares "
+            "one, in lists too."
+        )
     if any(tally.idle for tally in found):
         notes.append(
             "On tasks that need no call, declining in words and writing what cannot be read are counted apart."
