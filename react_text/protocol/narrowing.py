@@ -58,9 +58,8 @@ def narrowed(
 def with_mentioned_choices(tool: Tool, text: str) -> Tool:
     """The tool with arguments that choose from a list held to the choices that the text names.
 
-    A list of choices holds all that are named. Arguments with the same list are held only where the text names one for
-    each: of "12 miles in kilometres" the one is what it is, the other what it shall be, and who names only one has left
-    the other open.
+    Arguments with the same list are held only where the text names one for each: of "12 miles in kilometres" the one
+    is what it is, the other what it shall be, and who names only one has left the other open.
     """
     properties = argument_schemas(tool)
     alike = Counter(str(choices_of(schema)) for schema in properties.values())
@@ -69,8 +68,6 @@ def with_mentioned_choices(tool: Tool, text: str) -> Tool:
         named = _allowed(named, schema, tool.parameters)
         if named and len(named) >= alike[str(choices_of(schema))]:
             properties[name] = {**schema, "enum": named}
-        elif listed := mentioned_items(schema, text):
-            properties[name] = {**schema, "items": {**schema["items"], "enum": listed}, "minItems": len(listed)}
     return replace(tool, parameters={**tool.parameters, "properties": properties}) if properties else tool
 
 

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from react_text.protocol.examples import scalars
 from react_text.protocol.figures import mentioned_figures
-from react_text.protocol.grounding import mentions
+from react_text.protocol.grounding import argument_schemas, mentions, names
 from react_text.protocol.narrowing import DEPENDING, mentioned_items
-from react_text.protocol.parts import denies, speaks_of
+from react_text.protocol.parts import denies, parts_of, speaks_of
 from react_text.schema import resolve_ref
 from react_text.tools import Tool
 
+_HELD = frozenset(("enum", "const", "format", "pattern"))
+"""Keywords by which a text is none that is free."""
 _SHORTEST = 3
 """Letters of a word that says what a switch is for: "open" of `is_open`."""
 
@@ -20,9 +23,9 @@ _SHORTEST = 3
 def with_settled_options(tool: Tool, text: str) -> Tool:
     """The tool with the optional arguments that the text asks for required, and numbers that it does not hold left out.
 
-    Asked for is a choice from a list that the text names, one or several, a switch whose name it names, which is then
-    on unless the text denies something, and a number where it holds exactly one more than the required ones take. All
-    else is left to the model, and everything where the schema speaks of arguments together.
+    Asked for is a choice from a list that the text names, all of them where several may be given, a switch whose name
+    it names, which is then on unless the text denies something, and a number where it holds exactly one more than the
+    required ones take. All else is left to the model, and everything where the schema speaks of arguments together.
     """
     if DEPENDING & tool.parameters.keys():
         return tool
@@ -43,8 +46,33 @@ def with_settled_options(tool: Tool, text: str) -> Tool:
     for name in asked:
         if kinds[name] == "boolean" and not denies(text):
             properties[name] = {"type": "boolean", "enum": [True]}
+        elif kinds[name] == "array":
+            properties[name] = {"enum": [mentioned_items(resolve_ref(properties[name], tool.parameters), text)]}
     parameters = {**tool.parameters, "properties": properties, "required": [*required, *asked]}
     return replace(tool, parameters=parameters)
+
+
+def named_for_option(tool: Tool, arguments: Mapping[str, Any], question: str) -> dict[str, str]:
+    """An optional text that was left out, with the name for it, which the question has and no argument holds.
+
+    Only where one such argument was left out, and where one such name stands in the parts of the question that the
+    arguments are from; else nothing.
+    """
+    if DEPENDING & tool.parameters.keys():
+        return {}
+    required = tool.parameters.get("required") or ()
+    schemas = argument_schemas(tool)
+    free = [name for name, one in schemas.items() if one.get("type") == "string" and not one.keys() & _HELD]
+    left = [name for name in free if name not in arguments and name not in required]
+    values = list(scalars(arguments))
+    unused = [
+        name
+        for part in parts_of(question)
+        if any(mentions(part, value) for value in values)
+        for name in names(part)
+        if not any(mentions(value, name) or mentions(name, value) for value in values)
+    ]
+    return {left[0]: unused[0]} if len(left) == len(unused) == 1 else {}
 
 
 def _asked_for(name: str, kind: str, schema: Any, tool: Tool, text: str) -> bool:

@@ -87,6 +87,11 @@ def asks_to_be_told(question: str) -> bool:
     return question.rstrip().endswith("?") or (first is not None and first[0].casefold() in _ASKING)
 
 
+def parts_of(question: str) -> list[str]:
+    """The parts of a question, without what is between them."""
+    return [part for part in _BETWEEN.split(question) if part]
+
+
 def part_with(question: str, values: Iterable[str]) -> str:
     """The first part of a question that holds a word of one of the values; the whole question where none does."""
     wanted = {_stem(word) for value in values for word in _WORD.findall(value)}

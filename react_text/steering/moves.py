@@ -16,8 +16,9 @@ from react_text.messages import Call, Fault, Observation
 from react_text.protocol.examples import examples_of, scalars
 from react_text.protocol.grounding import endings, likeness, numbers, repeated, takes, unfillable, ungrounded
 from react_text.protocol.narrowing import narrowed, put_right, with_mentioned_choices
-from react_text.protocol.options import with_settled_options
+from react_text.protocol.options import named_for_option, with_settled_options
 from react_text.protocol.parts import SAY_NOTHING, asks_to_be_told
+from react_text.protocol.percentages import as_fractions
 from react_text.protocol.results import asked_names, is_code, names_in, values_of
 from react_text.steering.answers import answer_with_results
 from react_text.steering.errors import message_of, named_by, new_words
@@ -273,6 +274,12 @@ class Steering:
             if doubtful:
                 held = put_right(tool, call.arguments, [name for name, _ in doubtful], texts)
                 return Move("call", held, why)
+            if fractions := as_fractions(tool, call.arguments, self.known.question):
+                return Move("call", put_right(tool, {**call.arguments, **fractions}, (), ()), "5% is 0.05")
+            alone = self.policies.options and not self.known.made and len(calls) == 1
+            if alone and (named := named_for_option(tool, call.arguments, self.known.question)):
+                held = put_right(tool, {**call.arguments, **named}, (), ())
+                return Move("call", held, f"with {', '.join(named.values())}")
         return None
 
     def unanswered(self, answer: str) -> Move | None:
