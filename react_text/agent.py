@@ -36,6 +36,7 @@ from react_text.loop_items import (
     GrammarUse,
     Limits,
     LoopGenerator,
+    Recall,
     RunCalls,
     Setup,
     Weigh,
@@ -175,6 +176,8 @@ class Agent:
                 sent = yield from self._generate(item, cancel)
             elif isinstance(item, Weigh):
                 sent = self._weigh(item)
+            elif isinstance(item, Recall):
+                sent = self._recall(item)
             elif isinstance(item, RunCalls):
                 asked = self._ask(item.calls)
                 if asked is None:
@@ -216,6 +219,8 @@ class Agent:
                         yield event
             elif isinstance(item, Weigh):
                 sent = await asyncio.to_thread(self._weigh, item)
+            elif isinstance(item, Recall):
+                sent = await asyncio.to_thread(self._recall, item)
             elif isinstance(item, RunCalls):
                 asked = await self._aask(item.calls)
                 if asked is None:
@@ -272,6 +277,15 @@ class Agent:
             found: tuple[float, ...] = probabilities(
                 item.messages, item.reply_start, item.continuations, tools=item.tools
             )
+        except BackendError:
+            return None
+        return found
+
+    def _recall(self, item: Recall) -> str | None:
+        """What the model is sure of, or None where it is not or the backend cannot tell."""
+        find_out = getattr(self.backend, "sure_text", None)
+        try:
+            found: str | None = find_out and find_out(item.messages, item.reply_start, tools=item.tools)
         except BackendError:
             return None
         return found

@@ -28,6 +28,7 @@ from react_text.loop_items import (
     Generated,
     LoopGenerator,
     LoopItem,
+    Recall,
     RunCalls,
     Setup,
     Weigh,
@@ -36,7 +37,7 @@ from react_text.messages import Call, Fault, Observation, Turn, Usage
 from react_text.modes import AskingMode
 from react_text.protocol.examples import copied_fault, examples_of
 from react_text.protocol.render import Entry, answer_message, observation_message, user_message
-from react_text.steering import Move, Score, Steering, known_from
+from react_text.steering import Ask, Move, Score, Steering, known_from
 from react_text.switch import Switch, after_error, after_turn
 
 FREE = Move()
@@ -167,8 +168,11 @@ class _Run:
             yield Steered(len(self.steps) + 1, "move", move.why)
         return move
 
-    def weigh(self, score: Score) -> Weigh:
-        """The ways to go on, for the driver to have weighed."""
+    def weigh(self, score: Score | Ask) -> Weigh | Recall:
+        """The ways to go on, for the driver to have weighed, or the answer without a tool, to have recalled."""
+        if isinstance(score, Ask):
+            start, ways = self.mode.ways()
+            return Recall(self.mode.messages(self.entries), start + ways[-1], self.mode.tool_dicts)
         entries = self.entries if score.question is None else [Entry(user_message(score.question))]
         start, ways = self.mode.ways()
         return Weigh(self.mode.messages(entries), start, ways, self.mode.tool_dicts)

@@ -76,6 +76,15 @@ class Weigh:
 
 
 @dataclass(frozen=True, slots=True)
+class Recall:
+    """Tell what the model would write after `reply_start` if it is sure of every token of it; None if it is not."""
+
+    messages: Sequence[Message]
+    reply_start: str
+    tools: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RunCalls:
     """Run these calls, in order, and send back one observation for each. `seconds` is as in `Generate`."""
 
@@ -109,5 +118,5 @@ class Abandoned:
     """Calls that were still running when the run was cancelled, or its time was up."""
 
 
-LoopItem: TypeAlias = Generate | Weigh | RunCalls | Event
+LoopItem: TypeAlias = Generate | Weigh | Recall | RunCalls | Event
 LoopGenerator: TypeAlias = Generator[LoopItem, Any, None]

@@ -89,6 +89,20 @@ def test_a_question_that_no_tool_fits_is_answered_without_one():
     assert calls_of(result) == []
 
 
+@pytest.mark.parametrize(
+    ("known", "called"),
+    [("Paris.", False), (None, True), ("2.9", True), ("harbor Oban", True), ('{"name": "tide"}', True)],
+)
+def test_what_the_model_is_sure_of_is_not_looked_up_where_the_best_tool_hardly_fits(known, called):
+    """Not what it copies from a worked example or the question, and no call."""
+    shown = replace(tide, examples=(Example("How high is it in Wick?", {"harbor": "Wick"}, "2.9"),))
+    replies = [call("tide", harbor="Oban"), final("3.4 m")] if called else [final("Paris.")]
+    model = Weighing(replies, ["tide"])
+    model.sure_text = lambda messages, reply_start, *, tools=(): known
+    result = Agent(model, [shown, reading], policies=Policies(margin=-5.0)).run("Which harbor is Oban?")
+    assert bool(calls_of(result)) is called
+
+
 def test_a_value_from_nowhere_is_asked_for_once_more_and_not_run():
     model = Weighing([call("tide", harbor="Wick"), call("tide", harbor="Oban"), final("3.4 m")], ["tide"])
     result = Agent(model, [tide, reading], policies=Policies()).run("How high is the tide in Oban?")

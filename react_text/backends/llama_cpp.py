@@ -25,7 +25,7 @@ from react_text.backends.llama.engine import PROMPT_CHUNK, Engine
 from react_text.backends.llama.forcing import Forcing
 from react_text.backends.llama.grammar import TokenGrammar
 from react_text.backends.llama.sampling import Sampler
-from react_text.backends.llama.scoring import log_probabilities
+from react_text.backends.llama.scoring import log_probabilities, sure_tokens
 from react_text.backends.llama.slots import common_prefix
 from react_text.backends.llama.turns import Turns
 from react_text.backends.stops import StopStrings
@@ -38,6 +38,10 @@ from react_text.protocol.native_grammar import FORMATS, Reasoning
 REMEMBERED_REPLIES = 256
 REPEATED_RUN = 16
 """Shortest run of equal tokens that counts as the same stretch of a prompt: shorter ones recur by chance."""
+MOST_SURE = 10
+"""Tokens that a model is asked to be sure of."""
+LEAST_SURE = -0.5
+"""The logarithm of the least probability of a token that counts as sure, 0.6. Chosen on development tasks."""
 
 
 class LlamaCpp:
@@ -277,6 +281,27 @@ class LlamaCpp:
             found = log_probabilities(self._engine, spelled)
             self._weighed += self._engine.evaluated - before
             return found
+
+    def sure_text(self, messages: Sequence[Message], reply_start: str, **rendering: Any) -> str | None:
+        """What the likeliest tokens say next, up to an end, a new line or MOST_SURE of them; None at the first doubt.
+
+        In doubt is a token with a natural logarithm of its probability below LEAST_SURE. As with `log_probabilities`
+        the next request finds the prompt in the cache, and what is evaluated counts with that request.
+        """
+        with self._turn():
+            before = self._engine.evaluated
+            opening = self.prompt_tokens(messages, **rendering)
+            prompt = opening + self._reply_tokens(opening, reply_start)
+            if not prompt or len(prompt) + MOST_SURE > self._engine.context_length:
+                raise ContextOverflow(len(prompt) + MOST_SURE, self._engine.context_length)
+            for _ in self._evaluate(prompt, len(opening)):
+                pass
+            tokens = sure_tokens(self._engine, self._vocabulary.end_ids | self._turn_openers, LEAST_SURE, MOST_SURE)
+            self._weighed += self._engine.evaluated - before
+        if tokens is None:
+            return None
+        said = b"".join(map(self._vocabulary.piece, tokens)).decode("utf-8", "replace")
+        return said.lstrip().partition("\n")[0]
 
     async def astream(self, request: Request) -> AsyncIterator[StreamItem]:
         """The same in a worker thread. Cancelling the task or closing the iterator stops within one token."""

@@ -37,6 +37,10 @@ _SHORT_WORD = 3
 """Letters of a word that is not mentioned with an ending: "EUR" is not "euros"."""
 _FEW = 4
 """Words weigh as among so many tools where there are fewer."""
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 SHAPES = {
     "date": re.compile(r"\b\d{4}-\d\d-\d\d\b"),
     "date-time": re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?"),
@@ -156,7 +160,8 @@ def _figures_of(text: str) -> frozenset[float | int]:
 def ungrounded(tool: Tool, arguments: Mapping[str, Any], known: str) -> list[tuple[str, str]]:
     """Arguments, as (name, value), that the known text does not hold although they are free to be anything.
 
-    A value of which the text holds more than half of the words, or all before a comma, is made from the text.
+    A value of which the text holds more than half of the words, or all before a comma, is made from the text. The
+    number of a month counts as its name.
     """
     opened = [(name, text) for name, text in _open_values(tool, arguments) if text and not mentions(known, text)]
     words = set(_WORD.findall(known.casefold())) if opened else set()
@@ -232,7 +237,7 @@ def _made_from(known: str, words: Collection[str], text: str) -> bool:
     if "_" in text and "_" not in known:
         return False
     own = _WORD.findall(text.casefold())
-    counted = _figures_of(known)
+    counted = _figures_of(known) | {number for number, month in enumerate(_MONTHS, 1) if month in words}
     found = sum(
         word in words
         or (word.isdecimal() and len(word) <= MOST_DIGITS and int(word) in counted)

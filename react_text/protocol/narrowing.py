@@ -72,13 +72,14 @@ def with_mentioned_choices(tool: Tool, text: str) -> Tool:
 
 
 def mentioned_items(schema: Mapping[str, Any], text: str) -> list[str]:
-    """Of a list of choices those that the text names, where nothing else is said of the list."""
+    """Of a list of choices those that the text names, as one or several, where nothing else is said of the list."""
     items = schema.get("items")
     if schema.get("type") != "array" or schema.keys() - _PLAIN_LIST or not isinstance(items, Mapping):
         return []
     if items.keys() - _OPEN:
         return []
-    return [one for one in choices_of(items) if isinstance(one, str) and one and mentions(text, one)]
+    named = (one for one in choices_of(items) if isinstance(one, str) and one)
+    return [one for one in named if mentions(text, one) or mentions(text, one.removesuffix("s") or one)]
 
 
 def put_right(tool: Tool, arguments: Mapping[str, Any], doubtful: Collection[str], texts: Sequence[str]) -> Tool:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from react_text.messages import Call, Fault, Observation
 from react_text.protocol.examples import examples_of, scalars
-from react_text.protocol.grounding import endings, likeness, numbers, repeated, takes, unfillable, ungrounded
+from react_text.protocol.figures import mentioned_figures
+from react_text.protocol.grounding import endings, likeness, mentions, numbers, repeated, takes, unfillable, ungrounded
 from react_text.protocol.narrowing import narrowed, put_right, with_mentioned_choices
 from react_text.protocol.options import named_for_option, with_settled_options
 from react_text.protocol.parts import SAY_NOTHING, asks_to_be_told
@@ -23,7 +25,7 @@ from react_text.protocol.results import asked_names, is_code, names_in, values_o
 from react_text.steering.answers import answer_with_results
 from react_text.steering.errors import message_of, named_by, new_words
 from react_text.steering.known import Known
-from react_text.steering.policies import Move, Moving, Policies, Score
+from react_text.steering.policies import Ask, Move, Moving, Policies, Score
 from react_text.steering.remaining import clause, left_out, unasked, written_like
 from react_text.tools import Tool
 
@@ -43,6 +45,8 @@ LEAST = 1e-6
 """The least probability that is left for anything else than a call."""
 DOUBT = 2.5
 """How much less likely than an answer another call may be for a part of the question that seems to be unanswered."""
+RECALL_BAND = 5.0
+"""How far above the margin a tool may be and the model is still asked what it knows."""
 NONE = ""
 """Stands for no tool among the names of tools."""
 
@@ -163,8 +167,20 @@ class Steering:
         )
         if not needed and above < self.policies.margin:
             return Move("answer", why=f"no tool fits ({above:.1f} of {self.policies.margin:.1f})")
+        told = self.policies.recall and not mentioned_figures(self.known.question)  # who gives numbers wants a result
+        if not needed and told and above < self.policies.margin + RECALL_BAND:
+            answer = yield Ask()
+            if answer and self.is_own(answer):
+                return Move("answer", why=f"known without a tool: {answer}")
         rank = [one - self.policies.habit * habit for one, habit in zip(worth, usual, strict=True)]
         return Move("call", self.held(tools[rank.index(max(rank))]), "the likeliest tool")
+
+    def is_own(self, answer: str) -> bool:
+        """Whether an answer holds words that neither the question nor a worked example has; a begun call holds none."""
+        examples = examples_of(tuple(self.known.tools.values()))
+        if answer[:1] in "{[<" or any(mentions(answer, example.result) for _, example in examples if example.result):
+            return False
+        return any(not mentions(self.known.question, word) for word in re.findall(r"\w+", answer))
 
     def none(self, scores: Sequence[float]) -> float:
         """How likely no tool is: between the words that an answer begins with, and whatever is no call."""

@@ -16,7 +16,8 @@ class Policies:
     `choose`: the first move is chosen by calibrated probabilities, and no tool where the best is less than `margin`
     (in natural logarithms, set on the built-in development tasks) above calling none, for which the words that answers
     begin with count by `words`, and whatever is no call by the rest; between tools, `habit` of what is likely after
-    any question is taken off. `options`: an optional argument that the question asks for, or has the one name for that
+    any question is taken off. `recall`: where the best is only just above it, none either if the model is sure of an
+    answer. `options`: an optional argument that the question asks for, or has the one name for that
     is left, is given, and a number that it does not hold is not. `ground`: arguments hold words of the question or of
     results, "always" by the grammar, "again" when they did not, "copied" when those required are an example's; "5%" is
     0.05 unless the tool says percent. `insist`: an error is no answer. `resume`: a tool that failed for want of what
@@ -35,6 +36,7 @@ class Policies:
     complete: bool = True
     answer: bool = True
     begin_answer: bool = True
+    recall: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,5 +65,10 @@ class Score:
     question: str | None = None
 
 
-Moving: TypeAlias = Generator[Score, Any, Move]
-"""Yields each Score and is sent what it asks for; ends with the move."""
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask what the model would answer at once, without a tool. Sent the text if it is sure of all of it, or None."""
+
+
+Moving: TypeAlias = Generator[Score | Ask, Any, Move]
+"""Yields each Score and Ask and is sent what it asks for; ends with the move."""

@@ -176,3 +176,8 @@ def test_arguments_of_several_types_are_looked_at_as_any_of_them():
 
 def test_a_number_of_more_digits_than_can_be_read_is_from_nowhere():
     assert ungrounded(tide, {"harbor": "9" * 5000}, "The tide in Oban") == [("harbor", "9" * 5000)]
+
+
+def test_the_number_of_a_month_counts_as_its_name():
+    assert ungrounded(tide, {"harbor": "04-2022"}, "High water in April 2022") == []
+    assert ungrounded(tide, {"harbor": "05-2022"}, "High water in April 2022") == [("harbor", "05-2022")]

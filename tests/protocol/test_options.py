@@ -106,6 +106,16 @@ def test_a_list_holds_the_choices_that_the_question_names():
 QUESTION = "What are the price and the ratings of an Ibach?"
 
 
+def test_a_choice_in_the_plural_is_named_by_one_of_its_kind():
+    shop = Tool("shop", "", {"type": "object", "properties": {"sells": {"type": "array", "items": CHOICES}}})
+    held = with_settled_options(shop, "Is there a guitar shop?").parameters
+    assert first_problem({"sells": ["Guitars"]}, held) is None
+    assert first_problem({}, held) is not None
+
+
+CHOICES = {"type": "string", "enum": ["Guitars", "Drums"]}
+
+
 @pytest.mark.parametrize(
     ("question", "allowed"),
     [

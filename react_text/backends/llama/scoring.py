@@ -5,7 +5,7 @@ Works in tokens on an engine that already holds the prompt; nothing here knows m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from react_text.backends.llama.batch import Node
@@ -41,6 +41,31 @@ def log_probabilities(engine: Engine, continuations: Sequence[Sequence[int]]) ->
     if together:
         _at_once(engine, continuations, together, found)
     return tuple(found)
+
+
+def sure_tokens(engine: Engine, ends: Collection[int], least: float, most: int) -> list[int] | None:
+    """The likeliest tokens to come next, at most `most` and none of `ends`; None where one is less likely than `least`,
+    a natural logarithm.
+
+    A line break or a full stop ends them too. The engine holds the same tokens afterwards.
+    """
+    held = list(engine.cached)
+    found: list[int] = []
+    while True:
+        scores = _log_softmax(engine.logits())
+        token = int(scores.argmax())
+        if scores[token] < least:
+            _restore(engine, held)
+            return None
+        piece = engine.vocabulary.piece(token)
+        if token in ends or (found and b"\n" in piece):
+            break
+        found.append(token)
+        if piece.endswith(b".") or len(found) == most:
+            break
+        engine.evaluate([token], decoding=True)
+    _restore(engine, held)
+    return found
 
 
 def _at_once(

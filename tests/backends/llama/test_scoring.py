@@ -108,3 +108,23 @@ def test_common_beginnings_are_evaluated_once(smollm2: LlamaCpp) -> None:
     smollm2.log_probabilities(QUESTION, "Answer:", texts)
     longest = max(len(smollm2._tokens(text)) for text in texts)
     assert smollm2._engine.evaluated - before < 2 * longest
+
+
+COUNT = [{"role": "user", "content": "Count to twenty."}]
+
+
+def test_a_model_tells_what_it_is_sure_of_and_nothing_where_it_doubts(smollm2: LlamaCpp) -> None:
+    assert (smollm2.sure_text(COUNT, "1, 2, 3, 4, 5, 6, 7, 8, 9,") or "").startswith("10, 11, ")
+    assert smollm2.sure_text(COUNT, "My favourite word of all is") is None
+    assert list(smollm2.cached_tokens) == smollm2.prompt_tokens(COUNT, "My favourite word of all is")
+
+
+def test_what_a_model_is_sure_of_ends_with_its_sentence(smollm2: LlamaCpp) -> None:
+    said = smollm2.sure_text(COUNT, "8. 9. 10. 11. 12. 13. 14. 15. 16.")
+    assert said is not None
+    assert said.count(".") <= 1
+
+
+def test_what_is_asked_for_beyond_the_context_is_told(smollm2: LlamaCpp) -> None:
+    with pytest.raises(ContextOverflow):
+        smollm2.sure_text(COUNT, " word" * 5000)
