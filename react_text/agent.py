@@ -12,15 +12,7 @@ from typing import Any, Literal
 
 from react_text.answer_shape import AnswerShape
 from react_text.approval import Confirm, allowed, refusal, settled
-from react_text.asking import (
-    as_backend,
-    asking_modes,
-    examples_for,
-    grammar_use_for,
-    learn_text,
-    policies_for,
-    tool_support,
-)
+from react_text.asking import as_backend, asking_modes, grammar_use_for, learn_text, policies_for, tool_support
 from react_text.backends.base import Backend, Delta, Progress, Reply, Sampling, StreamItem
 from react_text.data import load_dialect
 from react_text.errors import BackendError, GrammarError
@@ -85,8 +77,8 @@ class Agent:
         How a model in process is steered, see `steering.Policies`; None not at all, "auto" where it is small enough to
         need it. Where the backend cannot weigh ways to go on nothing is chosen for the model.
     examples:
-        How many worked examples go before the first question: a number, None for one of each tool, or "auto" for what
-        suits the model's size. They take at most `asking.EXAMPLES_SHARE` of the context.
+        How many worked examples go before the first question at most; None for one of each tool. They take no more
+        than `asking.EXAMPLES_SHARE` of the context.
     tools_limit:
         How many tools a question is asked with at most, the closest ones by their words: a number, None for all, or
         "auto" for all while they take no more than `ranking.TOOLS_SHARE` of the context, and as many as fit beyond.
@@ -109,19 +101,19 @@ class Agent:
         confirm: Confirm | None = None,
         tools_limit: ToolsLimit = "auto",
         policies: Policies | Literal["auto"] | None = "auto",
-        examples: int | Literal["auto"] | None = "auto",
+        examples: int | None = None,
     ) -> None:
         if mode not in ("auto", "text", "structured"):
             raise ValueError(f"mode {mode!r} is not known; use 'auto', 'text' or 'structured'.")
-        if not (examples in ("auto", None) or (isinstance(examples, int) and examples >= 0)):
-            raise ValueError(f"examples is {examples!r}; use a number from 0 on, 'auto', or None for one of each tool.")
+        if examples is not None and not (isinstance(examples, int) and examples >= 0):
+            raise ValueError(f"examples is {examples!r}; use a number from 0 on, or None for one of each tool.")
         self.backend: Backend = as_backend(model)
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self.confirm = confirm
         self._running: set[_Cancel] = set()
         chosen = load_dialect(dialect) if isinstance(dialect, str) else dialect
         self.instructions = instructions
-        self._examples = examples_for(self.backend) if examples == "auto" else examples
+        self._examples = examples
         switch = start(mode, tool_support(self.backend, mode))
         self._offer = Offer(tuple(self.toolbox), tools_limit, self.backend, structured=switch.mode == "structured")
         offered = self._offer.for_question("")

@@ -18,7 +18,7 @@ from react_text.data import load_grammar_skeleton
 from react_text.errors import GrammarError
 from react_text.models import resolve_model
 from react_text.modes import AskingMode, StructuredMode, TextMode
-from react_text.profiles import Profile, profile_for
+from react_text.profiles import profile_for
 from react_text.protocol.dialect import Dialect
 from react_text.protocol.examples import examples_of
 from react_text.protocol.grammar import Wanted as GrammarWanted
@@ -87,20 +87,10 @@ def _structured(backend: Backend, tools: tuple[Tool, ...], instructions: str, ex
 
 def policies_for(backend: Backend) -> Policies | None:
     """How a model is steered by default: in process, by its profile."""
-    profile = _profile(backend)
-    return None if profile is None else profile.policies
-
-
-def examples_for(backend: Backend) -> int | None:
-    """How many worked examples a model is shown at most; None for one of each tool."""
-    profile = _profile(backend)
-    return None if profile is None else profile.examples
-
-
-def _profile(backend: Backend) -> Profile | None:
     if not hasattr(backend, "log_probabilities"):
         return None
-    return profile_for(getattr(backend, "architecture", ""), getattr(backend, "parameter_count", 0))
+    profile = profile_for(getattr(backend, "architecture", ""), getattr(backend, "parameter_count", 0))
+    return None if profile is None else profile.policies
 
 
 def tool_support(backend: Backend, mode: Wanted) -> Support:

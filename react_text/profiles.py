@@ -15,14 +15,12 @@ from react_text.steering import Policies
 class Profile:
     """The policies of models up to `parameters`, of one architecture or, without `architecture`, of any.
 
-    `examples` is how many worked examples they are shown at most, None one of each tool.
     `architecture` is what GGUF calls `general.architecture`, such as "qwen2".
     """
 
     name: str
     parameters: int
     policies: Policies
-    examples: int | None = None
     architecture: str = ""
 
 

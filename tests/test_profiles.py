@@ -2,7 +2,7 @@
 
 import pytest
 
-from react_text.asking import examples_for, policies_for
+from react_text.asking import policies_for
 from react_text.profiles import PROFILES, profile_for
 
 
@@ -35,8 +35,3 @@ def test_the_policies_of_a_backend_are_those_of_its_profile():
 
 def test_an_endpoint_that_cannot_weigh_ways_to_go_on_is_not_steered():
     assert policies_for(object()) is None
-
-
-def test_a_model_is_shown_the_worked_examples_of_its_profile():
-    assert examples_for(Sized(1_500_000_000)) == profile_for("llama", 1_500_000_000).examples
-    assert examples_for(object()) is None
