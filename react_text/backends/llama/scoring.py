@@ -46,7 +46,8 @@ def log_probabilities(engine: Engine, continuations: Sequence[Sequence[int]]) ->
 def sure_tokens(engine: Engine, ends: Collection[int], least: float, most: int) -> list[int] | None:
     """The likeliest tokens to come next, at most `most` and none of `ends`; None where one is too unlikely.
 
-    `least` is the natural logarithm of the probability that each needs. A line break or a full stop ends them too. The engine holds the same tokens afterwards.
+    `least` is the natural logarithm of the probability that each needs. A line break or a full stop ends them too. The
+    engine holds the same tokens afterwards.
     """
     held = list(engine.cached)
     found: list[int] = []
