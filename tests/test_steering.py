@@ -89,6 +89,14 @@ def test_a_question_that_no_tool_fits_is_answered_without_one():
     assert calls_of(result) == []
 
 
+def test_an_answer_that_was_cut_is_asked_for_again_as_an_answer():
+    short = "Thought: No tool is needed for this.\nFinal Answer: Paris."
+    model = Weighing(["word " * 50, short], ["tide"], none=5.0)
+    result = Agent(model, [tide, reading], max_tokens=30).run("What is the capital of France?")
+    assert result.answer == "Paris."
+    assert model.requests[1].reply_start.endswith("Final Answer:")
+
+
 @pytest.mark.parametrize(
     ("known", "called"),
     [("Paris.", False), (None, True), ("2.9", True), ("harbor Oban", True), ('{"name": "tide"}', True)],

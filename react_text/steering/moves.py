@@ -58,6 +58,7 @@ class Steering:
     `known` grows with each call. `calibration` holds scores after NEUTRAL_QUESTION by the names of the tools, and is
     shared by runs. `pending` is a tool that failed and has not been called with success since. `completed` and
     `doubted` are what has been acted on, as every policy acts once on the same thing; `reminded` likewise of answers.
+    `declined` says that no tool was found to fit the question.
     """
 
     policies: Policies
@@ -68,6 +69,7 @@ class Steering:
     completed: set[str] = field(default_factory=set)
     doubted: set[str] = field(default_factory=set)
     reminded: bool = False
+    declined: bool = False
 
     def note(self, call: Call, observation: Observation) -> None:
         """Take in what a call gave."""
@@ -166,11 +168,13 @@ class Steering:
             self.none(scores) - self.none(neutral)
         )
         if not needed and above < self.policies.margin:
+            self.declined = True
             return Move("answer", why=f"no tool fits ({above:.1f} of {self.policies.margin:.1f})")
         told = self.policies.recall and not mentioned_figures(self.known.question)  # who gives numbers wants a result
         if not needed and told and above < self.policies.margin + RECALL_BAND:
             answer = yield Ask()
             if answer and self.is_own(answer):
+                self.declined = True
                 return Move("answer", why=f"known without a tool: {answer}")
         rank = [one - self.policies.habit * habit for one, habit in zip(worth, usual, strict=True)]
         return Move("call", self.held(tools[rank.index(max(rank))]), "the likeliest tool")
@@ -191,10 +195,14 @@ class Steering:
     def after_fault(self, fault: Fault, corrections: int) -> Moving:
         """A refused call of a known tool is begun again at once, held to what is known; else the reply is free.
 
-        An answer that was copied from an example before any tool was used shows that one is needed.
+        An answer that was copied from an example before any tool was used shows that one is needed. Where no tool fits,
+        another fault of an answer, such as its length, does not.
         """
         if fault.code == "copied_example" and fault.call is None and not self.known.made and corrections == 1:
+            self.declined = False
             return (yield from self.first_move(needed=True))
+        if self.declined and not self.known.made:
+            return Move("answer", why="no tool fits")
         tool = self.known.tools.get(fault.call.name) if fault.call is not None else None
         if tool is None or corrections > 1:
             return Move()
