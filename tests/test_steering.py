@@ -521,3 +521,16 @@ def test_steering_ends_in_a_move_with_a_usable_tool_whatever_happens(data, quest
         usable(moved(steering.after_fault(Fault("x", "", made), 1)))
         steering.note(made, Observation("1", name, data.draw(TEXTS), is_error=data.draw(st.booleans())))
         steering.unanswered(data.draw(TEXTS))
+
+
+def test_a_percentage_and_a_name_that_is_left_are_put_into_the_call():
+    @tool(safe=True)
+    def loan(sum: float, rate: float, bank: str = "") -> float:
+        """What a loan costs."""
+        return sum * rate
+
+    replies = [call("loan", sum=500, rate=5), *[call("loan", sum=500, rate=0.05)] * 2, final("25.0")]
+    events = list(Agent(Weighing(replies, ["loan"]), [loan]).stream("Cost of 500 euros at 5% from Lloyds?"))
+    looks = [one.detail for one in events if isinstance(one, Steered) and one.reason == "second_look"]
+    assert looks == ["5% is 0.05", "with Lloyds"]
+    assert calls_of(events[-1].result)[0][1]["rate"] == 0.05

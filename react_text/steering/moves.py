@@ -281,30 +281,38 @@ class Steering:
         return None if scores is None else dict(zip([*self.known.tools, NONE], scores, strict=True))
 
     def doubts(self, calls: Sequence[Call]) -> Move | None:
-        """A call whose values come from nowhere is asked for once more, held to what is known."""
-        if self.policies.ground == "never":
-            return None
+        """A call that is asked for once more: for values from nowhere, or for an argument that was left out."""
         for call in calls:
             tool = self.known.tools.get(call.name)
             if tool is None or _key(call) in self.doubted:
                 continue
             self.doubted.add(_key(call))
-            texts = self.known.texts()
-            if doubtful := self.from_nowhere(tool, call):
-                why = "values from nowhere"
-            elif doubtful := repeated(tool, call.arguments):
-                texts = [one.replace(value, ". ") for one in texts for _, value in doubtful]
-                why = "the same value twice"
-            if doubtful:
-                held = put_right(tool, call.arguments, [name for name, _ in doubtful], texts)
-                return Move("call", held, why)
-            if fractions := as_fractions(tool, call.arguments, self.known.question):
-                return Move("call", put_right(tool, {**call.arguments, **fractions}, (), ()), "5% is 0.05")
-            alone = self.policies.options and not self.known.made and len(calls) == 1
-            if alone and (named := named_for_option(tool, call.arguments, self.known.question)):
-                held = put_right(tool, {**call.arguments, **named}, (), ())
-                return Move("call", held, f"with {', '.join(named.values())}")
+            move = self.grounded(tool, call) if self.policies.ground != "never" else None
+            if move is None and self.policies.options and not self.known.made and len(calls) == 1:
+                move = self.with_option(tool, call)
+            if move is not None:
+                return move
         return None
+
+    def grounded(self, tool: Tool, call: Call) -> Move | None:
+        """A call whose values come from nowhere is held to what is known, and one of percentages to fractions."""
+        texts = self.known.texts()
+        if doubtful := self.from_nowhere(tool, call):
+            why = "values from nowhere"
+        elif doubtful := repeated(tool, call.arguments):
+            texts = [one.replace(value, ". ") for one in texts for _, value in doubtful]
+            why = "the same value twice"
+        if doubtful:
+            return Move("call", put_right(tool, call.arguments, [name for name, _ in doubtful], texts), why)
+        if fractions := as_fractions(tool, call.arguments, self.known.question):
+            return Move("call", put_right(tool, {**call.arguments, **fractions}, (), ()), "5% is 0.05")
+        return None
+
+    def with_option(self, tool: Tool, call: Call) -> Move | None:
+        """A call is held to its arguments and the one name that is left in the question for an optional one."""
+        named = named_for_option(tool, call.arguments, self.known.question)
+        held = put_right(tool, {**call.arguments, **named}, (), ())
+        return Move("call", held, f"with {', '.join(named.values())}") if named else None
 
     def unanswered(self, answer: str) -> Move | None:
         """An answer that leaves out what was found is begun once more with it; None where it holds everything."""
