@@ -45,6 +45,8 @@ LEAST = 1e-6
 """The least probability that is left for anything else than a call."""
 DOUBT = 2.5
 """How much less likely than an answer another call may be for a part of the question that seems to be unanswered."""
+ALONE = 2.0
+"""Taken off the margin where there is only one tool: it is not the best of several by chance."""
 RECALL_BAND = 5.0
 """How far above the margin a tool may be and the model is still asked what it knows."""
 NONE = ""
@@ -167,11 +169,12 @@ class Steering:
         above = max(one - habit for one, habit in zip(worth, usual, strict=True)) - (
             self.none(scores) - self.none(neutral)
         )
-        if not needed and above < self.policies.margin:
+        margin = self.policies.margin - (ALONE if len(tools) == 1 else 0.0)
+        if not needed and above < margin:
             self.declined = True
-            return Move("answer", why=f"no tool fits ({above:.1f} of {self.policies.margin:.1f})")
+            return Move("answer", why=f"no tool fits ({above:.1f} of {margin:.1f})")
         told = self.policies.recall and not mentioned_figures(self.known.question)  # who gives numbers wants a result
-        if not needed and told and above < self.policies.margin + RECALL_BAND:
+        if not needed and told and above < margin + RECALL_BAND:
             answer = yield Ask()
             if answer and self.is_own(answer):
                 self.declined = True
