@@ -539,7 +539,7 @@ def test_a_percentage_and_a_name_that_is_left_are_put_into_the_call():
 def test_a_tool_that_is_the_only_one_needs_less_to_be_called():
     replies = [call("tide", harbor="Oban"), final("3.4 m")]
     close = {"policies": Policies(margin=4.0, recall=False)}
-    alone = Agent(Weighing(replies, ["tide"], none=-2.0), [tide], **close).run("Say what Oban is like")
-    among = Agent(Weighing([final("A town."), *replies], ["tide"], none=-2.0), [tide, reading], **close)
+    alone = Agent(Weighing(replies, ["tide"], none=-2.5), [tide], **close).run("Say what Oban is like")
+    among = Agent(Weighing([final("A town."), *replies], ["tide"], none=-2.5), [tide, reading], **close)
     assert calls_of(alone) == [("tide", {"harbor": "Oban"})]
     assert calls_of(among.run("Say what Oban is like")) == []
