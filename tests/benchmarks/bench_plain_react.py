@@ -1,4 +1,4 @@
-"""The agent beside a plain ReAct loop: python tests/benchmarks/bench_plain_react.py MODEL.gguf [--split test]
+"""The agent beside a plain ReAct loop: python tests/benchmarks/bench_plain_react.py [MODEL.gguf]
 
 Same GGUF, same engine and threads, same built-in tasks and tools, temperature 0, six model outputs. The plain loop is
 what is written by hand in an afternoon: one prompt that tools and format are described in, two patterns, no repair,
@@ -116,7 +116,7 @@ def summary(name: str, tasks: Iterable[Task], records: Iterable[dict[str, Any]])
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", help="a GGUF file, or smollm2")
+    parser.add_argument("model", nargs="?", default="smollm2", help="a GGUF file, or smollm2")
     parser.add_argument("--split", default="test", choices=["dev", "test"])
     parser.add_argument("--limit", type=int)
     parser.add_argument("--arm", default="auto")
