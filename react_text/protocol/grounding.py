@@ -30,6 +30,11 @@ _EDGES = " \t\r\n.,;:!?()[]{}<>\"'“”‘’`…"
 _CLAUSE_END = re.compile(r"(?:(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})\.|[!?;])\s|\n")
 _TITLE = re.compile(r"[A-Z][a-z]{1,2}\.")
 """A word with a point that ends no sentence, such as "Dr."."""
+_TITLED = re.compile(
+    r"(?<![.!?:]\s)(?<!^)(?<!\w)[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*"
+    r"(?:\s+(?:of|(?:(?:of|in|on|at|with)\s+)?(?:the|a|an))\s+[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*)+"
+)
+"""Capitalised words with small ones between them, not at the beginning of a sentence."""
 _SENTENCE_ENDS = ".!?:"
 _PIECE = 4
 """Letters of the pieces by which words are compared, so that "lists" is like "listing"."""
@@ -132,6 +137,13 @@ def names(text: str) -> list[str]:
     if run:
         found[" ".join(run)] = None
     return [one for one in found if one]
+
+
+def with_titles(text: str, found: Sequence[str]) -> list[str]:
+    """The names found in a text, but those that small words join to a title as that title: "Lights on the Quay"."""
+    titles = [match[0] for match in _TITLED.finditer(text)]
+    joined = [next((one for one in titles if name != one and mentions(one, name)), name) for name in found]
+    return list(dict.fromkeys(joined))
 
 
 def mentions(text: str, value: str) -> bool:

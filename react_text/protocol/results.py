@@ -10,6 +10,11 @@ from react_text.protocol.examples import scalars
 from react_text.protocol.figures import mentioned_figures
 from react_text.protocol.grounding import mentions, names, numbers
 from react_text.protocol.parts import speaks_of
+from react_text.tools import Tool
+
+_LONG_WORD = re.compile(r"[^\W\d_]{3,}")
+_FEW_WORDS = 4
+"""Words of a result that is a value to go on with, and no sentence."""
 
 
 def values_of(result: str) -> list[str]:
@@ -22,6 +27,16 @@ def names_in(result: str) -> frozenset[str]:
     """The names of the values of a JSON object; none for any other result."""
     held = _json(result)
     return frozenset(held) if isinstance(held, dict) else frozenset()
+
+
+def wanted_by(tool: Tool, source: str, result: str) -> bool:
+    """Whether a tool's one required argument is named like the tool that gave one value: `card` like `card_number`."""
+    required = list(tool.parameters.get("required") or ())
+    values = values_of(result)
+    if len(required) != 1 or len(values) != 1 or len(values[0].split()) > _FEW_WORDS:
+        return False
+    words = set(_LONG_WORD.findall(required[0].casefold()))
+    return bool(words.intersection(_LONG_WORD.findall(source.casefold())))
 
 
 def is_code(result: str) -> bool:

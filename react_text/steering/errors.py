@@ -6,19 +6,28 @@ import re
 from collections.abc import Sequence
 
 from react_text.messages import Call
-from react_text.protocol.grounding import mentions, names, spans
+from react_text.protocol.grounding import mentions, names, spans, with_titles
 from react_text.protocol.parts import SAY_NOTHING
 from react_text.steering.known import Known
+
+_STEM = 4
+"""Letters by which a word is known again."""
 
 
 def named_by(known: Known, error: str, failed: Sequence[str]) -> list[str]:
     """What an error names besides what was tried: names, or else words of the question that no tool speaks of."""
     rest = _without(error, failed, " ")
     if new := [one for one in names(rest) if not any(mentions(text, one) for text in failed)]:
-        return new
+        return with_titles(rest, new)
     spoken_of = known.spoken_of() | SAY_NOTHING
     asked = [one for one in spans([rest]) if len(one) > 2 and " " not in one and mentions(known.question, one)]
     return [one for one in asked if one.casefold() not in spoken_of and not any(mentions(text, one) for text in failed)]
+
+
+def hinted(known: Known, values: Sequence[str]) -> bool:
+    """Whether the question speaks of one of the values that an error names: a word of it begins like a word of one."""
+    asked = {word[:_STEM] for word in re.findall(r"\w+", known.question.casefold()) if len(word) >= _STEM}
+    return any(word[:_STEM] in asked for one in values for word in re.findall(r"\w+", one.casefold()))
 
 
 def message_of(call: Call, error: str, failed: Sequence[str]) -> str:

@@ -21,9 +21,9 @@ from react_text.protocol.narrowing import narrowed, put_right, with_mentioned_ch
 from react_text.protocol.options import named_for_option, with_settled_options
 from react_text.protocol.parts import SAY_NOTHING, asks_to_be_told
 from react_text.protocol.percentages import as_fractions
-from react_text.protocol.results import asked_names, is_code, names_in, values_of
+from react_text.protocol.results import asked_names, is_code, names_in, values_of, wanted_by
 from react_text.steering.answers import answer_with_results
-from react_text.steering.errors import message_of, named_by, new_words
+from react_text.steering.errors import hinted, message_of, named_by, new_words
 from react_text.steering.known import Known
 from react_text.steering.policies import Ask, Move, Moving, Policies, Score
 from react_text.steering.remaining import clause, left_out, unasked, written_like
@@ -96,6 +96,13 @@ class Steering:
             return Move()  # a person's no is no error to be got round
         if observation.is_error:
             return (yield from self.after_error(call, observation))
+        if (
+            self.policies.complete
+            and self.pending is not None
+            and (tool := self.goes_on(call, observation)) is not None
+        ):
+            self.pending = None
+            return Move("call", narrowed(tool, values_of(observation.content)), "with what was found")
         if self.policies.resume and self.pending is not None:
             held = (
                 self.pending
@@ -116,6 +123,14 @@ class Steering:
             if (tool := (yield from self.next_in_line(call, observation))) is not None:
                 return Move("call", narrowed(tool, values_of(observation.content)), "with what was found")
         return Move("answer") if self.policies.begin_answer else Move()
+
+    def goes_on(self, call: Call, found: Observation) -> Tool | None:
+        """The safe tool not called yet that wants what was found, where the one that failed does not."""
+        called = {one.name for one, _ in self.known.made}
+        if self.pending is None or wanted_by(self.pending, call.name, found.content):
+            return None
+        wanting = [tool for tool in self.known.tools.values() if wanted_by(tool, call.name, found.content)]
+        return next((tool for tool in wanting if tool.safe and tool.name not in called), None)
 
     def next_in_line(self, call: Call, found: Observation) -> Generator[Score, Any, Tool | None]:
         """A tool not called yet that takes what was found, where that is not what was asked for.
@@ -225,6 +240,9 @@ class Steering:
             for text in self.known.texts_of(one)
         ]
         if tool is not None and (new := named_by(self.known, observation.content, failed)):
+            other = None if len(new) == 1 or hinted(self.known, new) else (yield from self.untried())
+            if other is not None:
+                return Move("call", self.held(other), "to find what the error wants")
             return Move("call", narrowed(tool, new, failed), "with what the error says")
         others = [one for one in self.known.tools.values() if one.safe and one.name != call.name]
         wanted = {*(tool.parameters.get("required") or ())} if tool is not None else set()
@@ -237,8 +255,24 @@ class Steering:
             return Move()
         if tool in others and other is tool:
             last = endings(said, self.known.spoken_of() | SAY_NOTHING, failed)
+            if len(last) > 1 and not hinted(self.known, last) and (found := (yield from self.untried())) is not None:
+                return Move("call", self.held(found), "to find what the error wants")
             return Move("call", narrowed(tool, [said], failed, words=last), "with words of the error")
         return Move("call", self.held(other), "an error is no answer")
+
+    def untried(self) -> Generator[Score, Any, Tool | None]:
+        """The likeliest safe tool that was not called yet and for which the question has the values."""
+        called = {one.name for one, _ in self.known.made}
+        question = self.known.question
+        tools = [
+            tool
+            for tool in self.known.tools.values()
+            if tool.safe
+            and tool.name not in called
+            and tool.parameters.get("required")
+            and not unfillable(tool, question)
+        ]
+        return (yield from self.likeliest(tools))
 
     def tool_for(self, left: Sequence[str], last: Call, *, sure: bool) -> Generator[Score, Any, Tool | None]:
         """The tool for what is still unanswered: by the model, by the words around it, and rather the last one again.

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from react_text.messages import Call
 from react_text.protocol.examples import scalars
-from react_text.protocol.grounding import MOST_VALUES, mentions, names, numbers
+from react_text.protocol.grounding import MOST_VALUES, mentions, names, numbers, with_titles
 from react_text.protocol.parts import unanswered_parts
 from react_text.steering.known import Known
 
@@ -21,11 +21,12 @@ def left_out(known: Known, done: Collection[str]) -> list[str]:
     words = {word.casefold() for word in used.split() if len(word) > _SHORT_WORD}
     named = dict.fromkeys([*names(known.question), *map(str, numbers(known.question))])
     spoken_of = known.spoken_of()
-    return [
+    left = [
         one
         for one in list(named)[:MOST_VALUES]
         if one not in done and one.casefold() not in spoken_of and not _covered(one, used, words)
     ]
+    return [one for one in with_titles(known.question, left) if one not in done and not _covered(one, used, words)]
 
 
 def unasked(known: Known, done: Collection[str]) -> list[str]:
