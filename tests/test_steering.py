@@ -543,3 +543,60 @@ def test_a_tool_that_is_the_only_one_needs_less_to_be_called():
     among = Agent(Weighing([final("A town."), *replies], ["tide"], none=-2.5), [tide, reading], **close)
     assert calls_of(alone) == [("tide", {"harbor": "Oban"})]
     assert calls_of(among.run("Say what Oban is like")) == []
+
+
+@tool(safe=True)
+def moisture(sensor: str) -> int:
+    """How wet the soil is at a sensor."""
+    if sensor != "S4":
+        raise KeyError(f"there is no sensor {sensor}; there are S2, S4 and S6")
+    return 65
+
+
+@tool(safe=True)
+def where_is(plant: str) -> str:
+    """Which sensor a plant stands at."""
+    return "S4"
+
+
+def test_a_guess_that_an_error_leaves_open_waits_for_what_another_tool_finds():
+    replies = [call("moisture", sensor="S9"), call("where_is", plant="roses"), call("moisture", sensor="S4")]
+    model = Weighing([*replies, final("65 percent")], ["moisture", "where_is"])
+    result = Agent(model, [moisture, where_is], policies=Policies(ground="never")).run("How wet do the roses stand?")
+    assert [one for one, _ in calls_of(result)] == ["moisture", "where_is", "moisture"]
+
+
+def test_a_value_that_an_error_names_and_the_question_hints_at_is_taken_at_once():
+    @tool(safe=True)
+    def note(title: str) -> str:
+        """Read a note."""
+        if title != "pancakes":
+            raise KeyError(f"no note {title}; there are 'wifi' and 'pancakes'")
+        return "2 eggs"
+
+    replies = [call("note", title="pancake recipe"), call("note", title="pancakes"), final("2 eggs")]
+    model = Weighing(replies, ["note", "where_is"])
+    result = Agent(model, [note, where_is], policies=Policies(ground="never")).run("What is in my pancake recipe?")
+    assert calls_of(result)[1] == ("note", {"title": "pancakes"})
+
+
+def test_a_value_goes_to_the_tool_that_is_named_for_it_and_not_back_to_the_one_that_failed():
+    @tool(safe=True)
+    def find_book(title: str) -> str:
+        """Look up a book."""
+        raise KeyError(f"no book is called {title}")
+
+    @tool(safe=True)
+    def card_number(reader: str) -> int:
+        """The card of a reader."""
+        return 7215
+
+    @tool(safe=True)
+    def loans(card: int) -> str:
+        """What is lent on a card."""
+        return "Moth Season"
+
+    replies = [call("find_book", title="Poole"), call("card_number", reader="Agnes Poole"), call("loans", card=7215)]
+    model = Weighing([*replies, final("Moth Season")], ["find_book", "card_number"])
+    run = Agent(model, [find_book, card_number, loans], policies=Policies(ground="never")).run
+    assert [one for one, _ in calls_of(run("What has Agnes Poole lent?"))] == ["find_book", "card_number", "loans"]

@@ -16,6 +16,7 @@ from react_text.protocol.grounding import (
     takes,
     unfillable,
     ungrounded,
+    with_titles,
 )
 from react_text.tools import Tool
 
@@ -181,3 +182,16 @@ def test_a_number_of_more_digits_than_can_be_read_is_from_nowhere():
 def test_the_number_of_a_month_counts_as_its_name():
     assert ungrounded(tide, {"harbor": "04-2022"}, "High water in April 2022") == []
     assert ungrounded(tide, {"harbor": "05-2022"}, "High water in April 2022") == [("harbor", "05-2022")]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It is listed as Lights on the Quay", ["Lights on the Quay"]),
+        ("Where does the Lord of the Rings stand?", ["Lord of the Rings"]),
+        ("How warm is it in Lisbon and in Oslo on Monday?", ["Lisbon", "Oslo", "Monday"]),
+        ("Ask Anna in Lisbon", ["Anna", "Lisbon"]),
+    ],
+)
+def test_names_that_small_words_join_are_one_title(text, found):
+    assert with_titles(text, names(text)) == found
