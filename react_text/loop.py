@@ -138,8 +138,9 @@ class _Run:
                 break
             turn, reply = again, written
         fault = turn.fault or self.copied_example(turn)
-        if fault is not None and fault.code == "truncated" and not self.names:
-            fault = replace(fault, message=_CUT)  # without tools no call is to be asked for
+        answering = not self.names or (self.steering is not None and self.steering.declined)
+        if fault is not None and fault.code == "truncated" and answering:
+            fault = replace(fault, message=_CUT)  # where no tool is of use no call is to be asked for
         if fault is None and turn.kind == "final" and turn.final:
             self.entries.append(self.mode.answer_entry(turn, reply))
             return turn.final

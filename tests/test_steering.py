@@ -95,6 +95,7 @@ def test_an_answer_that_was_cut_is_asked_for_again_as_an_answer():
     result = Agent(model, [tide, reading], max_tokens=30).run("What is the capital of France?")
     assert result.answer == "Paris."
     assert model.requests[1].reply_start.endswith("Final Answer:")
+    assert "shorter" in model.requests[1].messages[-1]["content"]
 
 
 @pytest.mark.parametrize(
