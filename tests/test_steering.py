@@ -95,7 +95,14 @@ def test_an_answer_that_was_cut_is_asked_for_again_as_an_answer():
     result = Agent(model, [tide, reading], max_tokens=30).run("What is the capital of France?")
     assert result.answer == "Paris."
     assert model.requests[1].reply_start.endswith("Final Answer:")
-    assert "shorter" in model.requests[1].messages[-1]["content"]
+
+
+def test_in_structured_mode_too_and_it_is_only_asked_to_be_shorter():
+    model = Weighing([" ".join(f"word{number}" for number in range(60)), "Paris."], ["tide"], none=5.0)
+    model.tools = "yes"
+    result = Agent(model, [tide, reading], max_tokens=30).run("What is the capital of France?")
+    assert result.answer == "Paris."
+    assert "write a shorter one" in model.requests[1].messages[-1]["content"]
 
 
 @pytest.mark.parametrize(
