@@ -141,7 +141,7 @@ def _recommendation(chosen: Recommended, model: str, metas: Sequence[Mapping[str
     where = " and ".join(view.name for view in chosen.chosen_on)
     held = " and ".join(view.name for view in chosen.held_out)
     if not chosen.rivals:
-        lines.append(f"It is the only way of asking that was run on {where}.")
+        lines.append(f"It is the only way of asking that was run on all or nearly all tasks of {where}.")
     elif all(view.for_development for view in chosen.chosen_on) and chosen.held_out:
         lines.append(f"It was chosen on {where}, where it solved most; {held} had no part in the choice.")
     else:
