@@ -43,6 +43,18 @@ def figures(text: str) -> list[float | int]:
     return list(dict.fromkeys(chain.from_iterable(mentioned_figures(text))))
 
 
+def percentages(text: str) -> dict[float | int, float]:
+    """The numbers that a text gives as percentages, each with the fraction that it is: 5 and 0.05 of "5%"."""
+    found = {}
+    for match in _FIGURE.finditer(text):
+        written = match[0].rstrip(",")
+        after = _AFTER.match(text, match.start() + len(written))
+        if after and after[1] and len(written) <= MOST_DIGITS:
+            number = _number(written.replace(",", ""))
+            found[number] = round(number / 100, 12)
+    return found
+
+
 def mentioned_figures(text: str) -> list[tuple[float | int, ...]]:
     """Every number of a text, in order, each with the ways to read it, the likeliest first."""
     found = sorted([*_in_figures(text), *_in_words(text)])

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from react_text.protocol.figures import percentages
 from react_text.protocol.grounding import argument_schemas
 from react_text.schema import first_problem
 from react_text.tools import Tool
 
-_PERCENTAGE = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?)\s?(?:%|percent\b|per cent\b)", re.IGNORECASE)
 _AS_FRACTION = re.compile(r"decimal|fraction", re.IGNORECASE)
 _AS_WRITTEN = re.compile(r"percent|%", re.IGNORECASE)
 
@@ -21,7 +21,7 @@ def as_fractions(tool: Tool, arguments: Mapping[str, Any], text: str) -> dict[st
     These are numbers with a fraction whose name and description speak of no percent, or say that it is written as a
     decimal, and for which the value is allowed.
     """
-    written = {float(one) for one in _PERCENTAGE.findall(text)}
+    written = percentages(text)
     found = {}
     for name, schema in argument_schemas(tool).items():
         value = arguments.get(name)
@@ -30,7 +30,6 @@ def as_fractions(tool: Tool, arguments: Mapping[str, Any], text: str) -> dict[st
         described = f"{name} {schema.get('description', '')}"
         if value not in written or (_AS_WRITTEN.search(described) and not _AS_FRACTION.search(described)):
             continue
-        fraction = round(value / 100, 12)
-        if first_problem({**arguments, name: fraction}, tool.parameters) is None:
-            found[name] = fraction
+        if first_problem({**arguments, name: written[value]}, tool.parameters) is None:
+            found[name] = written[value]
     return found

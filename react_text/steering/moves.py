@@ -96,11 +96,7 @@ class Steering:
             return Move()  # a person's no is no error to be got round
         if observation.is_error:
             return (yield from self.after_error(call, observation))
-        if (
-            self.policies.complete
-            and self.pending is not None
-            and (tool := self.goes_on(call, observation)) is not None
-        ):
+        if self.policies.complete and (tool := self.goes_on(call, observation)) is not None:
             self.pending = None
             return Move("call", narrowed(tool, values_of(observation.content)), "with what was found")
         if self.policies.resume and self.pending is not None:
@@ -348,8 +344,9 @@ class Steering:
     def with_option(self, tool: Tool, call: Call) -> Move | None:
         """A call is held to its arguments and the one name that is left in the question for an optional one."""
         named = named_for_option(tool, call.arguments, self.known.question)
-        held = put_right(tool, {**call.arguments, **named}, (), ())
-        return Move("call", held, f"with {', '.join(named.values())}") if named else None
+        if not named:
+            return None
+        return Move("call", put_right(tool, {**call.arguments, **named}, (), ()), f"with {', '.join(named.values())}")
 
     def unanswered(self, answer: str) -> Move | None:
         """An answer that leaves out what was found is begun once more with it; None where it holds everything."""

@@ -35,3 +35,7 @@ def test_a_number_that_is_no_percentage_of_the_question_stays(question):
 def test_percentages_are_read_in_words_and_with_points():
     assert as_fractions(loan(), {"sum": 1, "rate": 2.5}, "at 2.5 percent") == {"rate": 0.025}
     assert as_fractions(loan(), {"sum": 1, "rate": True}, "at 1 per cent") == {}
+
+
+def test_a_hundred_is_no_percentage_and_thousands_are_read_whole():
+    assert as_fractions(loan(), {"sum": 200, "rate": 1200}, "2 hundred euros at 1,200%") == {"rate": 12.0}
