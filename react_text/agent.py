@@ -77,8 +77,9 @@ class Agent:
         How a model in process is steered, see `steering.Policies`; None not at all, "auto" where it is small enough to
         need it. Where the backend cannot weigh ways to go on nothing is chosen for the model.
     examples:
-        How many worked examples go before the first question at most; None for one of each tool. They take no more
-        than `asking.EXAMPLES_SHARE` of the context.
+        How many worked examples go before the first question at most; None for one of each tool, its own or else made
+        from its schema (not in structured mode without steering). They take no more than `asking.EXAMPLES_SHARE` of
+        the context.
     tools_limit:
         How many tools a question is asked with at most, the closest ones by their words: a number, None for all, or
         "auto" for all while they take no more than `ranking.TOOLS_SHARE` of the context, and as many as fit beyond.
@@ -114,6 +115,7 @@ class Agent:
         chosen = load_dialect(dialect) if isinstance(dialect, str) else dialect
         self.instructions = instructions
         self._examples = examples
+        self._policies = policies_for(self.backend) if policies == "auto" else policies
         switch = start(mode, tool_support(self.backend, mode))
         self._offer = Offer(tuple(self.toolbox), tools_limit, self.backend, structured=switch.mode == "structured")
         offered = self._offer.for_question("")
@@ -124,7 +126,7 @@ class Agent:
             switch=switch,
             limits=Limits(max_steps, max_tokens, token_budget, time_budget),
             sampling=sampling or Sampling(),
-            policies=policies_for(self.backend) if policies == "auto" else policies,
+            policies=self._policies,
             grammar_use=grammar or grammar_use_for(self.backend),
             context_length=self.backend.context_length,
             count_tokens=self.backend.count_tokens,
@@ -250,7 +252,8 @@ class Agent:
 
     def _modes(self, dialect: Dialect, offered: tuple[Tool, ...]) -> dict[Mode, AskingMode]:
         told = "\n\n".join(text for text in (self._offer.note(offered), self.instructions) if text)
-        return asking_modes(self.backend, dialect, offered, told, self._examples)
+        steered = self._policies is not None
+        return asking_modes(self.backend, dialect, offered, told, self._examples, steered=steered)
 
     def _loop(self, question: str | None, history: Sequence[Message], output_type: Any) -> LoopGenerator:
         if not (history if question is None else question.strip()):

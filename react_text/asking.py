@@ -42,11 +42,18 @@ def as_backend(model: Backend | str) -> Backend:
 
 
 def asking_modes(
-    backend: Backend, dialect: Dialect, tools: tuple[Tool, ...], instructions: str = "", examples: int | None = None
+    backend: Backend,
+    dialect: Dialect,
+    tools: tuple[Tool, ...],
+    instructions: str = "",
+    examples: int | None = None,
+    *,
+    steered: bool = False,
 ) -> dict[Mode, AskingMode]:
     """The ways to ask this backend with these tools. `instructions` is the caller's own text for the system turn.
 
-    `examples` is how many worked examples are shown at most, None for one of each tool.
+    `examples` is how many worked examples are shown at most, None for one of each tool. In structured mode they are
+    only made where the model is `steered`: one that is not copies a made answer, and leaves out what it leaves out.
     """
     made = grammar_of(backend, dialect, tools)
     schema = reply_schema_of(backend, tools) if made is None else None
@@ -58,11 +65,13 @@ def asking_modes(
             {"any": made} if made else {},
             {"any": schema} if schema else {},
         ),
-        "structured": _structured(backend, tools, instructions, examples),
+        "structured": _structured(backend, tools, instructions, examples, made=steered),
     }
 
 
-def _structured(backend: Backend, tools: tuple[Tool, ...], instructions: str, examples: int | None) -> StructuredMode:
+def _structured(
+    backend: Backend, tools: tuple[Tool, ...], instructions: str, examples: int | None, *, made: bool
+) -> StructuredMode:
     """Structured mode; in process with worked examples, and grammars where the model's call format is known."""
     find_out = getattr(backend, "call_format", None)
     if find_out is None or tool_support(backend, "auto") != "yes" or not tools:
@@ -71,12 +80,12 @@ def _structured(backend: Backend, tools: tuple[Tool, ...], instructions: str, ex
     entries = _longest(
         backend,
         _most_examples(tools, examples),
-        lambda count: structured_opening(tools, instructions, count),
-        lambda made: backend.count_tokens([entry.message for entry in made], tools=offered),
+        lambda count: structured_opening(tools, instructions, count, made=made),
+        lambda shown: backend.count_tokens([entry.message for entry in shown], tools=offered),
     )
     wanted: tuple[GrammarWanted, ...] = ("any", "answer")
     grammars: dict[str, str] = {
-        one: made for one in wanted if (made := call_grammar_of(backend, tools, one)) is not None
+        one: found for one in wanted if (found := call_grammar_of(backend, tools, one)) is not None
     }
     family = find_out()
     think = getattr(backend, "reasoning", None)

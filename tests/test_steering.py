@@ -89,6 +89,15 @@ def test_a_question_that_no_tool_fits_is_answered_without_one():
     assert calls_of(result) == []
 
 
+def test_an_answer_that_is_a_call_in_tatters_is_begun_again_as_a_call():
+    tatters = "```json\n{\"name': 'tide', \"arguments': {\"harbor': 'Oban'\n```"
+    model = Weighing([tatters, call("tide", harbor="Oban"), "It is 3.4 m."], ["tide"], none=5.0)
+    model.tools = "yes"
+    result = Agent(model, [tide, reading]).run("How high is the tide in Oban?")
+    assert result.steps[0].turn.fault.code == "unreadable_call"
+    assert calls_of(result) == [("tide", {"harbor": "Oban"})]
+
+
 def test_an_answer_that_was_cut_is_asked_for_again_as_an_answer():
     short = "Thought: No tool is needed for this.\nFinal Answer: Paris."
     model = Weighing(["word " * 50, short], ["tide"], none=5.0)
@@ -357,6 +366,23 @@ def test_an_error_is_met_with_its_own_words_where_it_says_something_new():
     assert calls_of(result) == [("stock", {"item": "duct tape"}), ("stock", {"item": "cloth tape"})]
     assert "cloth tape" in model.requests[1].grammar
     assert "duct" not in model.requests[1].grammar
+
+
+@pytest.mark.parametrize(
+    ("tried", "error", "held"),
+    [
+        ("scones", "nothing is filed under scones; in this box they are called griddle cakes", "griddle cakes"),
+        ("Dunlow", "the old Dunlow station is closed; trains now stop at Dunlow Parkway", "Dunlow Parkway"),
+    ],
+)
+def test_the_one_way_out_that_an_error_ends_with_is_taken_without_asking_how_likely_another_tool_is(tried, error, held):
+    made = Call("1", "tide", {"harbor": tried})
+    steering = Steering(Policies(), Known({"tide": tide, "gauge_number": gauge_number}, f"What of {tried}?"))
+    steering.note(made, Observation("1", "tide", f"Error: tide failed: KeyError: {error}", is_error=True))
+    with pytest.raises(StopIteration) as done:
+        next(steering.next_move())
+    assert done.value.value.tool.name == "tide"
+    assert held in done.value.value.tool.parameters["properties"]["harbor"]["enum"]
 
 
 def test_an_answer_begun_with_the_results_stands_where_the_model_cannot_end_it():

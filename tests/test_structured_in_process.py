@@ -58,6 +58,12 @@ def test_structured_mode_on_a_model_that_cannot_be_shown_tools_says_so(smollm2):
     assert "mode text" in result.answer
 
 
+@pytest.mark.parametrize(("policies", "shown"), [("auto", ["2.9", "3818"]), (None, ["2.9"])])
+def test_worked_examples_are_made_only_for_a_model_that_is_steered(with_tools, policies, shown):
+    turns = Agent(with_tools, [tide, wind], policies=policies).prompt("How high is the tide in Oban?")
+    assert [turn["content"] for turn in turns if turn["role"] == "tool"] == shown
+
+
 def test_the_tools_stand_in_the_prompt(with_tools):
     shown = with_tools.prompt_text([{"role": "user", "content": "Hi"}], tools=[tide.to_dict()])
     assert '"name": "tide"' in shown

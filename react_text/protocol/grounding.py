@@ -28,6 +28,8 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.
 _WORD = re.compile(r"[^\W_]+")
 _EDGES = " \t\r\n.,;:!?()[]{}<>\"'“”‘’`…"
 _CLAUSE_END = re.compile(r"(?:(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})\.|[!?;])\s|\n")
+_SPEAKER = re.compile(r"I['’][a-z]+")
+"""The one who writes: "I'll" is no name."""
 _TITLE = re.compile(r"[A-Z][a-z]{1,2}\.")
 """A word with a point that ends no sentence, such as "Dr."."""
 _TITLED = re.compile(
@@ -121,7 +123,7 @@ def names(text: str) -> list[str]:
     for written in text.split():
         word = written.strip(_EDGES)
         digit = any(one.isdigit() for one in word)
-        named = len(word) > 1 and word[0].isupper() and not begins and not digit
+        named = len(word) > 1 and word[0].isupper() and not begins and not digit and not _SPEAKER.fullmatch(word)
         if named and run and written[0] not in "(\"'“":
             run.append(word)
         else:

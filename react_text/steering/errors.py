@@ -10,6 +10,8 @@ from react_text.protocol.grounding import mentions, names, spans, with_titles
 from react_text.protocol.parts import SAY_NOTHING
 from react_text.steering.known import Known
 
+_SENTENCE_END = re.compile(r"[.;:!?]\s")
+_LISTING = re.compile(r",|\s(?:or|and)\s")
 _STEM = 4
 """Letters by which a word is known again."""
 
@@ -18,7 +20,8 @@ def named_by(known: Known, error: str, failed: Sequence[str]) -> list[str]:
     """What an error names besides what was tried: names, or else words of the question that no tool speaks of."""
     rest = _without(error, failed, " ")
     if new := [one for one in names(rest) if not any(mentions(text, one) for text in failed)]:
-        return with_titles(rest, new)
+        whole = [one for one in names(error) if not any(mentions(text, one) for text in failed)]
+        return with_titles(rest, [next((one for one in whole if mentions(one, name)), name) for name in new])
     spoken_of = known.spoken_of() | SAY_NOTHING
     asked = [one for one in spans([rest]) if len(one) > 2 and " " not in one and mentions(known.question, one)]
     return [one for one in asked if one.casefold() not in spoken_of and not any(mentions(text, one) for text in failed)]
@@ -34,6 +37,12 @@ def message_of(call: Call, error: str, failed: Sequence[str]) -> str:
     """What an error says besides its beginning and the values that failed."""
     said = re.sub(rf"^Error: (?:{re.escape(call.name)} failed: )?(?:\w+: )?", "", error)
     return _without(said, failed, ". ")
+
+
+def only_ending(error: str, values: Sequence[str]) -> list[str]:
+    """The values with which an error ends, where its last sentence lists no others: one of them would do."""
+    last = _SENTENCE_END.split(error.rstrip(" .!"))[-1]
+    return [] if _LISTING.search(last) else [one for one in values if last.endswith(one)]
 
 
 def new_words(known: Known, text: str) -> list[str]:

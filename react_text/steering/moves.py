@@ -23,7 +23,7 @@ from react_text.protocol.parts import SAY_NOTHING, asks_to_be_told
 from react_text.protocol.percentages import as_fractions
 from react_text.protocol.results import asked_names, is_code, names_in, values_of, wanted_by
 from react_text.steering.answers import answer_with_results
-from react_text.steering.errors import hinted, message_of, named_by, new_words
+from react_text.steering.errors import hinted, message_of, named_by, new_words, only_ending
 from react_text.steering.known import Known
 from react_text.steering.policies import Ask, Move, Moving, Policies, Score
 from react_text.steering.remaining import clause, left_out, unasked, written_like
@@ -209,15 +209,17 @@ class Steering:
     def after_fault(self, fault: Fault, corrections: int) -> Moving:
         """A refused call of a known tool is begun again at once, held to what is known; else the reply is free.
 
-        An answer that was copied from an example before any tool was used shows that one is needed. Where no tool fits,
-        another fault of an answer, such as its length, does not.
+        An answer that was copied from an example before any tool was used, or that is a call in tatters, shows that one
+        is needed. Where no tool fits, another fault of an answer, such as its length, does not.
         """
-        if fault.code == "copied_example" and fault.call is None and not self.known.made and corrections == 1:
+        tool = self.known.tools.get(fault.call.name) if fault.call is not None else None
+        telling = fault.code == "unreadable_call" or (fault.code == "copied_example" and fault.call is None)
+        if telling and corrections == 1 and not self.known.made:
             self.declined = False
-            return (yield from self.first_move(needed=True))
+            if tool is None:
+                return (yield from self.first_move(needed=True))
         if self.declined and not self.known.made:
             return Move("answer", why="no tool fits")
-        tool = self.known.tools.get(fault.call.name) if fault.call is not None else None
         if tool is None or corrections > 1:
             return Move()
         if self.policies.ground == "never":
@@ -244,13 +246,16 @@ class Steering:
         wanted = {*(tool.parameters.get("required") or ())} if tool is not None else set()
         others = [one for one in others if not wanted.issuperset(one.parameters.get("required") or ())] or others
         said = message_of(call, observation.content, failed)
+        last: list[str] = []
         if tool is not None and len(new_words(self.known, said)) >= TELLING_WORDS:
+            last = endings(said, self.known.spoken_of() | SAY_NOTHING, failed)
             others.append(tool)
+            if only := only_ending(observation.content, last):
+                return Move("call", narrowed(tool, only, failed), "with what the error says")
         other = (yield from self.likeliest(others)) or (tool if self.errors_in_a_row == 1 else None)
         if other is None:
             return Move()
         if tool in others and other is tool:
-            last = endings(said, self.known.spoken_of() | SAY_NOTHING, failed)
             if len(last) > 1 and not hinted(self.known, last) and (found := (yield from self.untried())) is not None:
                 return Move("call", self.held(found), "to find what the error wants")
             return Move("call", narrowed(tool, [said], failed, words=last), "with words of the error")

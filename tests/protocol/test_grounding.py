@@ -48,6 +48,7 @@ DATED = Tool(
         ("Is part QX-12 cheaper than part QX-90?", ["QX-12", "QX-90"]),
         ("Save 'oil the gate' under 'garden'.", ["oil the gate", "garden"]),
         ("It rains. Why is that so?", []),
+        ("Say what I'll pay and what I’ve saved in Oban.", ["Oban"]),
         ("", []),
     ],
 )
