@@ -78,8 +78,8 @@ class Agent:
         need it. Where the backend cannot weigh ways to go on nothing is chosen for the model.
     examples:
         How many worked examples go before the first question at most; None for one of each tool, its own or else made
-        from its schema (not in structured mode without steering). They take no more than `asking.EXAMPLES_SHARE` of
-        the context.
+        from its schema (in structured mode only with steering and for several tools). They take no more than
+        `asking.EXAMPLES_SHARE` of the context.
     tools_limit:
         How many tools a question is asked with at most, the closest ones by their words: a number, None for all, or
         "auto" for all while they take no more than `ranking.TOOLS_SHARE` of the context, and as many as fit beyond.

@@ -53,7 +53,8 @@ def asking_modes(
     """The ways to ask this backend with these tools. `instructions` is the caller's own text for the system turn.
 
     `examples` is how many worked examples are shown at most, None for one of each tool. In structured mode they are
-    only made where the model is `steered`: one that is not copies a made answer, and leaves out what it leaves out.
+    only made where the model is `steered` and has to choose between tools: else it copies a made answer, and leaves out
+    what it leaves out.
     """
     made = grammar_of(backend, dialect, tools)
     schema = reply_schema_of(backend, tools) if made is None else None
@@ -65,7 +66,7 @@ def asking_modes(
             {"any": made} if made else {},
             {"any": schema} if schema else {},
         ),
-        "structured": _structured(backend, tools, instructions, examples, made=steered),
+        "structured": _structured(backend, tools, instructions, examples, made=steered and len(tools) > 1),
     }
 
 

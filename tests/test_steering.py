@@ -348,7 +348,7 @@ def test_a_tool_that_may_change_something_is_called_again_only_for_a_question_an
     asked = "How many beds are in room 203, and how many in 211?"
     assert len(calls_of(Agent(Weighing(replies, ["room"]), [room]).run(asked))) == 2
     unlikely = Weighing(replies, ["room"], none=5.0)
-    policies = Policies(margin=-99.0)
+    policies = Policies(lone=-99.0)
     assert len(calls_of(Agent(unlikely, [room], policies=policies).run(asked))) == 1
 
 

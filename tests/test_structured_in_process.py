@@ -58,9 +58,12 @@ def test_structured_mode_on_a_model_that_cannot_be_shown_tools_says_so(smollm2):
     assert "mode text" in result.answer
 
 
-@pytest.mark.parametrize(("policies", "shown"), [("auto", ["2.9", "3818"]), (None, ["2.9"])])
-def test_worked_examples_are_made_only_for_a_model_that_is_steered(with_tools, policies, shown):
-    turns = Agent(with_tools, [tide, wind], policies=policies).prompt("How high is the tide in Oban?")
+@pytest.mark.parametrize(
+    ("policies", "tools", "shown"),
+    [("auto", [tide, wind], ["2.9", "3818"]), (None, [tide, wind], ["2.9"]), ("auto", [wind], [])],
+)
+def test_worked_examples_are_made_only_for_a_model_that_is_steered_and_has_a_choice(with_tools, policies, tools, shown):
+    turns = Agent(with_tools, tools, policies=policies).prompt("How high is the tide in Oban?")
     assert [turn["content"] for turn in turns if turn["role"] == "tool"] == shown
 
 

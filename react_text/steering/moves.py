@@ -45,8 +45,6 @@ LEAST = 1e-6
 """The least probability that is left for anything else than a call."""
 DOUBT = 2.5
 """How much less likely than an answer another call may be for a part of the question that seems to be unanswered."""
-ALONE = 2.0
-"""Taken off the margin where there is only one tool: it is not the best of several by chance."""
 RECALL_BAND = 5.0
 """How far above the margin a tool may be and the model is still asked what it knows."""
 NONE = ""
@@ -180,7 +178,7 @@ class Steering:
         above = max(one - habit for one, habit in zip(worth, usual, strict=True)) - (
             self.none(scores) - self.none(neutral)
         )
-        margin = self.policies.margin - (ALONE if len(tools) == 1 else 0.0)
+        margin = self.policies.lone if len(tools) == 1 else self.policies.margin
         if not needed and above < margin:
             self.declined = True
             return Move("answer", why=f"no tool fits ({above:.1f} of {margin:.1f})")

@@ -13,20 +13,22 @@ from react_text.tools import Tool
 class Policies:
     """The switches of steering, each explained where it acts.
 
-    `choose`: the first move is chosen by calibrated probabilities, and no tool where the best is less than `margin`
-    (in natural logarithms, set on the built-in development tasks) above calling none, for which the words that answers
-    begin with count by `words`, and whatever is no call by the rest; between tools, `habit` of what is likely after
-    any question is taken off. `recall`: where the best is only just above it, none either if the model is sure of an
-    answer. `options`: an optional argument that the question asks for, or has the one name for that
-    is left, is given, and a number that it does not hold is not. `ground`: arguments hold words of the question or of
-    results, "always" by the grammar, "again" when they did not, "copied" when those required are an example's; "5%" is
-    0.05 unless the tool says percent. `insist`: an error is no answer. `resume`: a tool that failed for want of what
-    another one found is called again. `complete`: what the question names and no call has used is looked up too.
-    `answer`: an answer holds what was found. `begin_answer`: after a good result the answer is begun.
+    `choose`: the first move is chosen by calibrated probabilities, and no tool where the best is less than `margin` (in
+    natural logarithms, set on development tasks), or a lone one, which is not the best of several by chance, less than
+    `lone` above calling none, for which the words that answers begin with count by `words`, and whatever is no call by
+    the rest; between tools, `habit` of what is likely after any question is taken off. `recall`: where the best is only
+    just above it, none either if the model is sure of an answer. `options`: an optional argument that the question asks
+    for, or has the one name for that is left, is given, and a number that it does not hold is not. `ground`: arguments
+    hold words of the question or of results, "always" by the grammar, "again" when they did not, "copied" when those
+    required are an example's; "5%" is 0.05 unless the tool says percent. `insist`: an error is no answer. `resume`: a
+    tool that failed for want of what another one found is called again. `complete`: what the question names and no call
+    has used is looked up too. `answer`: an answer holds what was found. `begin_answer`: after a good result the answer
+    is begun.
     """
 
     choose: bool = True
     margin: float = 4.0
+    lone: float = 2.0
     words: float = 0.5
     habit: float = 0.25
     options: bool = True
