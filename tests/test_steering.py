@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -385,6 +386,48 @@ def test_the_one_way_out_that_an_error_ends_with_is_taken_without_asking_how_lik
     assert held in done.value.value.tool.parameters["properties"]["harbor"]["enum"]
 
 
+def test_a_choice_that_an_error_refuses_is_replaced_by_the_one_that_it_names():
+    codes = Literal["CHF", "NIS", "ILS"]
+
+    @tool(safe=True)
+    def exchange(amount: float, currency: codes, to: codes) -> float:
+        """What money is worth."""
+        return 19.0
+
+    tried = Call("1", "exchange", {"amount": 80, "currency": "NIS", "to": "CHF"})
+    steering = Steering(Policies(), Known({"exchange": exchange}, "What are 80 NIS in CHF?"))
+    error = "Error: exchange failed: ValueError: NIS is no code any more; it is traded as ILS"
+    steering.note(tried, Observation("1", "exchange", error, is_error=True))
+    with pytest.raises(StopIteration) as done:
+        next(steering.next_move())
+    assert {**tried.arguments, "currency": "ILS"} == {
+        name: one["enum"][0] for name, one in done.value.value.tool.parameters["properties"].items()
+    }
+
+
+def test_numbers_that_are_left_find_their_tool_beside_a_name_that_no_tool_takes():
+    @tool(safe=True)
+    def exchange(amount: float, to: Literal["EUR", "PLN"]) -> float:
+        """Convert money."""
+        return 258.0
+
+    @tool(safe=True)
+    def percentage(percent: float, amount: float) -> float:
+        """A percentage of an amount."""
+        return 102.0
+
+    asked = "How many Polish zloty are 60 euros, and what is 12 percent of 850?"
+    steering = Steering(Policies(), Known({"exchange": exchange, "percentage": percentage}, asked))
+    made = Call("1", "exchange", {"amount": 60, "to": "PLN"})
+    steering.note(made, Observation("1", "exchange", "258.0"))
+    moving = steering.next_move()
+    next(moving)
+    with pytest.raises(StopIteration) as done:
+        moving.send((-1.0, -1.0, -1.0))
+    assert done.value.value.tool.name == "percentage"
+    assert done.value.value.tool.parameters["properties"]["percent"]["enum"] == [12, 850]
+
+
 def test_an_answer_begun_with_the_results_stands_where_the_model_cannot_end_it():
     replies = [
         call("tide", harbor="Oban"),
@@ -448,6 +491,34 @@ def test_a_code_is_taken_to_the_tool_that_is_more_like_the_question():
     asked = Weighing([replies[0], final("E-552")], ["employee_id", "extension"])
     result = Agent(asked, [employee_id, extension]).run("Which number does the person Omar have?")
     assert [name for name, _ in calls_of(result)] == ["employee_id"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "called"),
+    [
+        ("Look up the capital of Mauritius and tell me its population.", ["capital", "population"]),
+        ("Look up the capital of Mauritius and write it down.", ["capital"]),
+        ("What is the population of the capital of Mauritius?", ["capital", "population"]),
+    ],
+)
+def test_a_few_words_are_taken_to_the_tool_that_the_question_speaks_of_as_well(asked, called):
+    @tool(safe=True)
+    def capital(country: str) -> str:
+        """The capital of a country."""
+        return "Port Louis"
+
+    @tool(safe=True)
+    def population(place: str) -> int:
+        """How many people live at a place."""
+        return 147066
+
+    replies = [call("capital", country="Mauritius"), call("population", place="Port Louis")]
+    model = Weighing([*replies[: len(called)], final("It is Port Louis, 147066.")], ["capital", "population"])
+    result = Agent(model, [capital, population]).run(asked)
+    assert [name for name, _ in calls_of(result)] == called
+    if len(called) > 1:
+        assert '"\\"Port Louis\\""' in model.requests[1].grammar
+        assert '"\\"Mauritius\\""' in model.requests[1].grammar
 
 
 def test_after_an_error_another_kind_of_value_is_looked_for_first():

@@ -17,6 +17,8 @@ _BETWEEN = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _STEM = 4
 """Letters by which a word is known again: "mats" is like "mat"."""
+_SHORT = 2
+"""Letters of a word, such as "go", that is nothing to ask for."""
 _LETTERS = re.compile(r"[^\W\d_]+")
 _NAME_STEM = 5
 """Letters by which a word of a name is known again: "details" in "with detailed notes"."""
@@ -37,8 +39,8 @@ def unanswered_parts(question: str, values: Iterable[str], results: str, known: 
     """What the parts of a question ask for that hold no value of a call so far, of `values`.
 
     A part's own words are those that no other part has. What it asks for is its first run of own words that neither
-    `results` nor the tools have: `known` are words that say nothing new, in small letters. Empty where no part holds
-    a value, as then nothing shows what an answer would look like.
+    `results` nor the tools have: `known` are words that say nothing new, in small letters. A word of two letters asks
+    for nothing. Empty where no part holds a value, as then nothing shows what an answer would look like.
     """
     parts = [_WORD.findall(part) for part in _BETWEEN.split(question)]
     stems = ({_stem(word) for word in part} for part in parts)
@@ -54,7 +56,8 @@ def unanswered_parts(question: str, values: Iterable[str], results: str, known: 
             answered = True
             continue
         new = {word for word in own if word.casefold() not in passed_over and _stem(word) not in seen}
-        if run := _first_run(part, new):
+        run = _first_run(part, new)
+        if len(run) > _SHORT:
             found.append(run)
     return found if answered else []
 

@@ -45,6 +45,13 @@ def is_code(result: str) -> bool:
     return re.fullmatch(r"(?=.*\d)(?=.*[^\W\d_])[\w-]+", text) is not None and not mentioned_figures(text)
 
 
+def is_words(result: str) -> bool:
+    """Whether a result is a few words without a digit, such as "Port Louis"."""
+    text = result.strip()
+    few = 0 < len(text.split()) <= _FEW_WORDS and _json(text) is None
+    return few and not any(one.isdigit() for one in text)
+
+
 def asked_names(result: str, question: str) -> list[str]:
     """The names in a JSON object that the question speaks of and whose values it does not say itself."""
     held = _json(result)

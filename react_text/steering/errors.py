@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 
 from react_text.messages import Call
-from react_text.protocol.grounding import mentions, names, spans, with_titles
+from react_text.protocol.grounding import argument_schemas, choices_of, mentions, names, spans, with_titles
 from react_text.protocol.parts import SAY_NOTHING
 from react_text.steering.known import Known
+from react_text.tools import Tool
 
 _SENTENCE_END = re.compile(r"[.;:!?]\s")
 _LISTING = re.compile(r",|\s(?:or|and)\s")
@@ -37,6 +38,20 @@ def message_of(call: Call, error: str, failed: Sequence[str]) -> str:
     """What an error says besides its beginning and the values that failed."""
     said = re.sub(rf"^Error: (?:{re.escape(call.name)} failed: )?(?:\w+: )?", "", error)
     return _without(said, failed, ". ")
+
+
+def other_choice(tool: Tool, call: Call, error: str, new: Sequence[str]) -> dict[str, str]:
+    """The argument whose value an error names, where it chooses from a list, with the one choice that is `new`.
+
+    Empty where that is not one argument.
+    """
+    found: dict[str, str] = {}
+    for name, schema in argument_schemas(tool).items():
+        value = call.arguments.get(name)
+        choices = [one for one in choices_of(schema) if one in new and one != value]
+        if isinstance(value, str) and mentions(error, value) and len(choices) == 1:
+            found[name] = choices[0]
+    return found if len(found) == 1 else {}
 
 
 def only_ending(error: str, values: Sequence[str]) -> list[str]:

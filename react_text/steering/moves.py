@@ -19,11 +19,11 @@ from react_text.protocol.figures import mentioned_figures
 from react_text.protocol.grounding import endings, likeness, mentions, numbers, repeated, takes, unfillable, ungrounded
 from react_text.protocol.narrowing import narrowed, put_right, with_mentioned_choices
 from react_text.protocol.options import named_for_option, with_settled_options
-from react_text.protocol.parts import SAY_NOTHING, asks_to_be_told
+from react_text.protocol.parts import SAY_NOTHING, asks_to_be_told, speaks_of
 from react_text.protocol.percentages import as_fractions
-from react_text.protocol.results import asked_names, is_code, names_in, values_of, wanted_by
+from react_text.protocol.results import asked_names, is_code, is_words, names_in, values_of, wanted_by
 from react_text.steering.answers import answer_with_results
-from react_text.steering.errors import hinted, message_of, named_by, new_words, only_ending
+from react_text.steering.errors import hinted, message_of, named_by, new_words, only_ending, other_choice
 from react_text.steering.known import Known
 from react_text.steering.policies import Ask, Move, Moving, Policies, Score
 from react_text.steering.remaining import clause, left_out, unasked, written_like
@@ -108,14 +108,16 @@ class Steering:
             named = left_out(self.known, self.completed)
             left = named or unasked(self.known, self.completed)
             self.completed.update(left)
-            if left and (tool := (yield from self.tool_for(left, call, sure=bool(named)))) is not None:
-                whole = [] if named else [one for text in left for one in _singular_too(text)]
-                held = narrowed(tool, left, around=self.known.texts(), words=whole)
-                return Move("call", held, f"for {', '.join(left)}")
+            for alike in _alike(left):
+                if (tool := (yield from self.tool_for(alike, call, sure=bool(named)))) is None:
+                    continue
+                whole = [] if named else [one for text in alike for one in _singular_too(text)]
+                held = narrowed(tool, alike, around=self.known.texts(), words=whole)
+                return Move("call", held, f"for {', '.join(alike)}")
             if named and call.name in self.known.tools and self.known.tools[call.name].safe:
                 return Move()
             if (tool := (yield from self.next_in_line(call, observation))) is not None:
-                return Move("call", narrowed(tool, values_of(observation.content)), "with what was found")
+                return Move("call", tool, "with what was found")
         return Move("answer") if self.policies.begin_answer else Move()
 
     def goes_on(self, call: Call, found: Observation) -> Tool | None:
@@ -127,22 +129,25 @@ class Steering:
         return next((tool for tool in wanting if tool.safe and tool.name not in called), None)
 
     def next_in_line(self, call: Call, found: Observation) -> Generator[Score, Any, Tool | None]:
-        """A tool not called yet that takes what was found, where that is not what was asked for.
+        """A tool not called yet that takes what was found, where that is not what was asked for; held to take it.
 
         Of an object: its required arguments are named like values of it, and it holds nothing else that was asked for.
-        Of a code: it takes one text, and is more like the question than the tool that found the code.
+        Of a code: it takes one text, and is more like the question than the tool that found the code. Of a few words:
+        it takes one text, and the question speaks of it too; as that may not mean what was found, it may take what the
+        last call was made with as well.
         """
         named, asked = names_in(found.content), set(asked_names(found.content, self.known.question))
         telling = " ".join(word for word in self.known.question.split() if word.casefold() not in SAY_NOTHING)
         known = dict(zip(self.known.tools, likeness(telling, list(self.known.tools.values())), strict=True))
         called = {one.name for one, _ in self.known.made}
         may = asks_to_be_told(self.known.question)
-        code = is_code(found.content)
+        code, words = is_code(found.content), is_words(found.content)
         tools = []
         for name, tool in self.known.tools.items():
             wanted = tool.parameters.get("required") or ()
-            if code:
-                fits = len(wanted) == 1 and takes(tool, ["string"]) and known[name] > known.get(call.name, 0.0)
+            if code or words:
+                likely = speaks_of(self.known.question, name) if words else known[name] > known.get(call.name, 0.0)
+                fits = likely and len(wanted) == 1 and takes(tool, ["string"])
             else:
                 fits = bool(wanted) and named.issuperset(wanted) and asked <= {*wanted} and known[name] > 0
             if fits and name not in called and (tool.safe or may):
@@ -150,7 +155,9 @@ class Steering:
         if not tools or (scores := (yield from self.scores())) is None:
             return None
         likeliest = max(tools, key=lambda tool: scores[tool.name] + LIKENESS_WEIGHT * known[tool.name])
-        return likeliest if scores[likeliest.name] >= scores[NONE] - DOUBT else None
+        if scores[likeliest.name] < scores[NONE] - DOUBT:
+            return None
+        return narrowed(likeliest, [*values_of(found.content), *(self.known.texts_of(call) if words else ())])
 
     def first_move(self, *, needed: bool = False) -> Moving:
         """The likeliest tool or no tool, by how much more likely than after a question that asks for nothing.
@@ -239,6 +246,8 @@ class Steering:
             other = None if len(new) == 1 or hinted(self.known, new) else (yield from self.untried())
             if other is not None:
                 return Move("call", self.held(other), "to find what the error wants")
+            if choice := other_choice(tool, call, observation.content, new):
+                return Move("call", put_right(tool, {**call.arguments, **choice}, (), ()), "with what the error says")
             return Move("call", narrowed(tool, new, failed), "with what the error says")
         others = [one for one in self.known.tools.values() if one.safe and one.name != call.name]
         wanted = {*(tool.parameters.get("required") or ())} if tool is not None else set()
@@ -383,6 +392,12 @@ class Steering:
 def _key(call: Call) -> str:
     """Equal for calls of the same tool with the same arguments."""
     return json.dumps([call.name, dict(call.arguments)], sort_keys=True, default=str)
+
+
+def _alike(left: Sequence[str]) -> list[Sequence[str]]:
+    """What is left, and then its numbers alone where there is other text as well: one tool may not take both."""
+    counted = [one for one in left if numbers(one)]
+    return [one for one in (left, counted if len(counted) < len(left) else ()) if one]
 
 
 def _singular_too(text: str) -> list[str]:

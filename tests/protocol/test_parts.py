@@ -18,6 +18,7 @@ from react_text.protocol.parts import asks_to_be_told, part_with, unanswered_par
         ("Is it windy in Kyoto today? Give me the speed.", ["Kyoto"], "12 km/h", []),
         ("Remind me to buy milk and eggs", ["buy milk and eggs"], "stored", []),
         ("How warm is it in Oslo?", ["Oslo"], "7", []),
+        ("A rye bread, does it go in the oven?", ["rye bread"], "52 minutes", []),
         ("", [], "", []),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from react_text.protocol.results import asked_of, is_code, led_to, tells, values_of
+from react_text.protocol.results import asked_of, is_code, is_words, led_to, tells, values_of
 
 RECORD = '{"place": 3, "points": 41, "coach": "Ada Lind"}'
 
@@ -47,6 +47,11 @@ def test_a_code_is_one_word_of_letters_and_digits():
     assert is_code("E-552")
     assert is_code("PX8845")
     assert not any(map(is_code, ["552", "12km", "E-552 is free", "Oban", "2031-05-17", ""]))
+
+
+def test_a_few_words_are_no_sentence_no_number_and_no_json():
+    assert is_words("Port Louis")
+    assert not any(map(is_words, ["", "552", "room 12", "true", '["Oban"]', "It leaves from the north pier"]))
 
 
 def test_json_that_is_nested_too_deeply_is_a_text():
