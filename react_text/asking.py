@@ -84,12 +84,10 @@ def _structured(
         lambda count: structured_opening(tools, instructions, count, made=made),
         lambda shown: backend.count_tokens([entry.message for entry in shown], tools=offered),
     )
-    made_of = {
-        "any": call_grammar_of(backend, tools, "any"),
-        "answer": call_grammar_of(backend, tools, "answer"),
-        "words": call_grammar_of(backend, tools, "answer", code=False),
+    wanted: tuple[GrammarWanted, ...] = ("any", "answer")
+    grammars: dict[str, str] = {
+        one: found for one in wanted if (found := call_grammar_of(backend, tools, one)) is not None
     }
-    grammars = {wanted: grammar for wanted, grammar in made_of.items() if grammar is not None}
     family = find_out()
     think = getattr(backend, "reasoning", None)
     begun = think is not None and think() == "begun"
@@ -202,7 +200,7 @@ def grammar_use_for(backend: Backend) -> Literal["always", "ladder", "never"]:
 
 
 def call_grammar_of(
-    backend: Backend, tools: tuple[Tool, ...], wanted: GrammarWanted, answer_schema: Any = None, *, code: bool = True
+    backend: Backend, tools: tuple[Tool, ...], wanted: GrammarWanted, answer_schema: Any = None
 ) -> str | None:
     """The grammar of a reply in the model's own call format, or None where there is none or it is not known."""
     find_out = getattr(backend, "call_format", None)
@@ -211,7 +209,7 @@ def call_grammar_of(
         return None
     think = getattr(backend, "reasoning", None)
     reasoning = think() if think is not None else None
-    made = native_grammar(family, tools, wanted, reasoning=reasoning, answer_schema=answer_schema, code=code).gbnf
+    made = native_grammar(family, tools, wanted, reasoning=reasoning, answer_schema=answer_schema).gbnf
     return made if _usable(made) else None
 
 

@@ -116,8 +116,7 @@ class StructuredMode:
 
     `opening` comes before the first question: the caller's instructions and worked examples. `one_call_a_turn` is for
     a model that is known to pair results by position instead of by id. In process, `grammars` holds GBNF texts of whole
-    replies in the model's own call format, by what is wanted ("any", "answer", or "words" for an answer where no tool
-    fits, which opens with no code block, as that would hold a call), as endpoints take none with tools.
+    replies in the model's own call format, by what is wanted ("any", "answer"), as endpoints take none with tools.
     `call_format` is that format, a key of `native_grammar.FORMATS`; "bare" shows earlier calls as the JSON that such a
     model writes, not with its template's marks. `thought_end` ends the reasoning that the template has begun a reply
     with, "" where it begins none: it goes before whatever a reply is begun with.
@@ -170,7 +169,7 @@ class StructuredMode:
             return replace(request, reply_start=self.thought_end + before.rstrip(), grammar=held)
         if move.kind == "answer":
             said = move.said or (ANSWER_START if looked_up else "")
-            answer = self.grammars.get("words") if request.grammar and not said else None
+            answer = self.grammars.get("answer") if request.grammar and not said else None
             return replace(request, reply_start=self.thought_end + said if said else "", grammar=answer)
         return request
 

@@ -14,15 +14,14 @@ def tide(harbor: str) -> str:
     return "3.4"
 
 
-GRAMMARS = {"any": 'root ::= "a"', "answer": 'root ::= "b"', "words": 'root ::= "c"'}
-MODE = StructuredMode((tide,), grammars=GRAMMARS, call_format="bare")
+MODE = StructuredMode((tide,), grammars={"any": 'root ::= "a"', "answer": 'root ::= "b"'}, call_format="bare")
 ASKED = Request([{"role": "user", "content": "How high?"}], grammar='root ::= "a"')
 
 
 @pytest.mark.parametrize(
     ("move", "looked_up", "start", "grammar"),
     [
-        (Move("answer"), False, "", 'root ::= "c"'),
+        (Move("answer"), False, "", 'root ::= "b"'),
         (Move("answer"), True, "The answer is", None),
         (Move("answer", said="The answer is 3.4"), True, "The answer is 3.4", None),
     ],

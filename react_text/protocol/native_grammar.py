@@ -44,7 +44,6 @@ Reasoning: TypeAlias = Literal["shown", "begun"]
 _OBJECT = '{"name": "%name%", "arguments": %arguments%}'
 _PARAMETERS = '{"name": "%name%", "parameters": %arguments%}'
 _FENCE = "```json\n"
-_CODE = " ```"
 _OPENINGS = ("{", " ``` {", " ```json", " [ {")
 """What no answer may open with where a bare call could stand: a JSON object, in a code block or not."""
 
@@ -209,15 +208,13 @@ def native_grammar(
     parallel: bool = False,
     reasoning: Reasoning | None = None,
     answer_schema: Any = None,
-    code: bool = True,
 ) -> Grammar:
     """The grammar of a whole reply in the call format of `family`.
 
     "any" is an answer or calls, "call" calls alone, "answer" an answer alone; without tools only an answer is possible.
     One call, or with `parallel` up to MAX_CALLS where the family can write several. `reasoning` "shown" leaves room for
     the family's block of reasoning in front, "begun" is for a prompt that has opened one. With `answer_schema`, a JSON
-    Schema, the answer is a value that fits; without `code` it opens with no code block. Raises GrammarError for a
-    family that is not in FORMATS.
+    Schema, the answer is a value that fits. Raises GrammarError for a family that is not in FORMATS.
     """
     form = format_of(family)
     if not tools:
@@ -244,8 +241,7 @@ def native_grammar(
         if form.mark and wanted == "any":
             made["end"] = choice([sequence("\n" if form.alone else "", Rule("calls")), EMPTY])
         ending = Rule("end") if "end" in made else EMPTY
-        openings = (*(_OPENINGS if form.is_json else ()), *(() if code else (_CODE,)))
-        made |= text_without("answer", marks, openings, ending)
+        made |= text_without("answer", marks, _OPENINGS if form.is_json else (), ending)
         ways.append(sequence(optional(sequence(form.answers)), Rule("answer")))
     root = choice(ways)
     if reasoning:

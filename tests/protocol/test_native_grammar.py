@@ -135,19 +135,6 @@ def test_only_what_is_wanted_is_possible(accepts):
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("family", FAMILIES)
-def test_an_answer_without_code_opens_with_no_code_block(accepts, family):
-    free = native_grammar(family, TOOLS, "answer").gbnf
-    words = native_grammar(family, TOOLS, "answer", code=False).gbnf
-    for text, in_words in [
-        ("It is 5 degrees.", True),
-        ("So:\n```python\n5\n```", True),
-        ("\n```python\n5\n```", False),
-    ]:
-        assert accepts(free, text)
-        assert accepts(words, text) is in_words
-
-
 def test_without_tools_only_an_answer_is_possible(accepts):
     grammar = native_grammar("hermes", [], "call").gbnf
     assert accepts(grammar, "Hello.")
