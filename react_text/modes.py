@@ -167,11 +167,17 @@ class StructuredMode:
             before, _ = format_of(self.call_format).whole(move.tool.name)
             held = _usable(begun_arguments_grammar(self.call_format, move.tool)) if request.grammar else None
             return replace(request, reply_start=self.thought_end + before.rstrip(), grammar=held)
+        if move.kind == "answer" and not looked_up and not move.said:
+            return self._without_tools(request)
         if move.kind == "answer":
-            said = move.said or (ANSWER_START if looked_up else "")
-            answer = self.grammars.get("answer") if request.grammar and not said else None
-            return replace(request, reply_start=self.thought_end + said if said else "", grammar=answer)
+            return replace(request, reply_start=self.thought_end + (move.said or ANSWER_START), grammar=None)
         return request
+
+    def _without_tools(self, request: Request) -> Request:
+        """The question alone, with the caller's instructions: shown tools, a model writes a call all the same."""
+        shown = [entry.message for entry in self.opening if entry.message["role"] == "system"]
+        messages = [*shown, *request.messages[len(self.opening) :]]
+        return replace(request, messages=messages, tools=(), tool_choice=None, parallel_tool_calls=None, grammar=None)
 
     def ways(self) -> tuple[str, tuple[str, ...]]:
         """What a reply is begun with, and how it goes on for each tool and for none: what a model is asked to weigh."""

@@ -90,15 +90,6 @@ def test_a_question_that_no_tool_fits_is_answered_without_one():
     assert calls_of(result) == []
 
 
-def test_an_answer_that_is_a_call_in_tatters_is_begun_again_as_a_call():
-    tatters = "```json\n{\"name': 'tide', \"arguments': {\"harbor': 'Oban'\n```"
-    model = Weighing([tatters, call("tide", harbor="Oban"), "It is 3.4 m."], ["tide"], none=5.0)
-    model.tools = "yes"
-    result = Agent(model, [tide, reading]).run("How high is the tide in Oban?")
-    assert result.steps[0].turn.fault.code == "unreadable_call"
-    assert calls_of(result) == [("tide", {"harbor": "Oban"})]
-
-
 def test_an_answer_that_was_cut_is_asked_for_again_as_an_answer():
     short = "Thought: No tool is needed for this.\nFinal Answer: Paris."
     model = Weighing(["word " * 50, short], ["tide"], none=5.0)

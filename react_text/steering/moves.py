@@ -214,17 +214,15 @@ class Steering:
     def after_fault(self, fault: Fault, corrections: int) -> Moving:
         """A refused call of a known tool is begun again at once, held to what is known; else the reply is free.
 
-        An answer that was copied from an example before any tool was used, or that is a call in tatters, shows that one
-        is needed. Where no tool fits, another fault of an answer, such as its length, does not.
+        An answer that was copied from an example before any tool was used shows that one is needed. Where no tool fits,
+        another fault of an answer, such as its length, does not.
         """
-        tool = self.known.tools.get(fault.call.name) if fault.call is not None else None
-        telling = fault.code == "unreadable_call" or (fault.code == "copied_example" and fault.call is None)
-        if telling and corrections == 1 and not self.known.made:
+        if fault.code == "copied_example" and fault.call is None and not self.known.made and corrections == 1:
             self.declined = False
-            if tool is None:
-                return (yield from self.first_move(needed=True))
+            return (yield from self.first_move(needed=True))
         if self.declined and not self.known.made:
             return Move("answer", why="no tool fits")
+        tool = self.known.tools.get(fault.call.name) if fault.call is not None else None
         if tool is None or corrections > 1:
             return Move()
         if self.policies.ground == "never":
