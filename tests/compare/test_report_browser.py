@@ -72,7 +72,10 @@ def all_of(browser, selector):
 
 
 def the(browser, selector):
-    return browser.find_element("css selector", selector)
+    """The element; an output that was opened is filled a moment later."""
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    return WebDriverWait(browser, 10).until(lambda page: page.find_element("css selector", selector))
 
 
 def shown(browser):
