@@ -73,15 +73,19 @@ def asking_modes(
 def _structured(
     backend: Backend, tools: tuple[Tool, ...], instructions: str, examples: int | None, *, made: bool
 ) -> StructuredMode:
-    """Structured mode; in process with worked examples, and grammars where the model's call format is known."""
+    """Structured mode; in process with worked examples, and grammars where the model's call format is known.
+
+    Without `made` only the tools' own examples are shown.
+    """
     find_out = getattr(backend, "call_format", None)
     if find_out is None or tool_support(backend, "auto") != "yes" or not tools:
         return StructuredMode(tools, structured_opening(tools, instructions), pairs_by_position(backend))
     offered = [tool.to_dict() for tool in tools]
+    exemplary = tools if made else tuple(tool for tool in tools if tool.examples)
     entries = _longest(
         backend,
-        _most_examples(tools, examples),
-        lambda count: structured_opening(tools, instructions, count, made=made),
+        _most_examples(exemplary, examples),
+        lambda count: structured_opening(exemplary, instructions, count),
         lambda shown: backend.count_tokens([entry.message for entry in shown], tools=offered),
     )
     wanted: tuple[GrammarWanted, ...] = ("any", "answer")

@@ -56,10 +56,10 @@ def example_of(tool: Tool, index: int = 0) -> Example | None:
     return Example(question, arguments, str(_RESULT + index))
 
 
-def examples_of(tools: tuple[Tool, ...], *, made: bool = True) -> list[tuple[Tool, Example]]:
-    """One example per tool, in the tools' order; tools for which none can be made, or is to be `made`, are left out."""
-    found = ((tool, example_of(tool, index)) for index, tool in enumerate(tools) if made or tool.examples)
-    return [(tool, example) for tool, example in found if example is not None]
+def examples_of(tools: tuple[Tool, ...]) -> list[tuple[Tool, Example]]:
+    """One example per tool, in the tools' order; tools for which none can be made are left out."""
+    made = ((tool, example_of(tool, index)) for index, tool in enumerate(tools))
+    return [(tool, example) for tool, example in made if example is not None]
 
 
 def scalars(value: Any) -> Iterator[str]:

@@ -91,16 +91,14 @@ def opening(
     return [*_system_entry(system), *example_entries(tools, examples)]
 
 
-def structured_opening(
-    tools: Sequence[Tool], instructions: str = "", examples: int | None = 0, *, made: bool = True
-) -> list[Entry]:
+def structured_opening(tools: Sequence[Tool], instructions: str = "", examples: int | None = 0) -> list[Entry]:
     """The same for a model whose own template shows the tools: no rules, the user's instructions and the examples."""
-    return [*_system_entry(instructions.strip()), *example_entries(tools, examples, made=made)]
+    return [*_system_entry(instructions.strip()), *example_entries(tools, examples)]
 
 
-def example_entries(tools: Sequence[Tool], examples: int | None = None, *, made: bool = True) -> list[Entry]:
-    """The worked examples of the first `examples` tools, one after the other; without `made` only the tools' own."""
-    chosen = examples_of(tuple(tools), made=made)[:examples]
+def example_entries(tools: Sequence[Tool], examples: int | None = None) -> list[Entry]:
+    """The worked examples of the first `examples` tools, one after the other."""
+    chosen = examples_of(tuple(tools))[:examples]
     return [
         Entry(message)
         for number, (tool, example) in enumerate(chosen, 1)

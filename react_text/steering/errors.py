@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from react_text.messages import Call
 from react_text.protocol.grounding import argument_schemas, choices_of, mentions, names, spans, with_titles
@@ -13,19 +13,24 @@ from react_text.tools import Tool
 
 _SENTENCE_END = re.compile(r"[.;:!?]\s")
 _LISTING = re.compile(r",|\s(?:or|and)\s")
+"""Stands between several ways out."""
 _STEM = 4
 """Letters by which a word is known again."""
 
 
 def named_by(known: Known, error: str, failed: Sequence[str]) -> list[str]:
     """What an error names besides what was tried: names, or else words of the question that no tool speaks of."""
+
+    def untried(found: Iterable[str]) -> list[str]:
+        return [one for one in found if not any(mentions(text, one) for text in failed)]
+
     rest = _without(error, failed, " ")
-    if new := [one for one in names(rest) if not any(mentions(text, one) for text in failed)]:
-        whole = [one for one in names(error) if not any(mentions(text, one) for text in failed)]
+    if new := untried(names(rest)):
+        whole = untried(names(error))  # of "Oban Harbor" the rest without the failed "Oban" has only "Harbor"
         return with_titles(rest, [next((one for one in whole if mentions(one, name)), name) for name in new])
     spoken_of = known.spoken_of() | SAY_NOTHING
     asked = [one for one in spans([rest]) if len(one) > 2 and " " not in one and mentions(known.question, one)]
-    return [one for one in asked if one.casefold() not in spoken_of and not any(mentions(text, one) for text in failed)]
+    return [one for one in untried(asked) if one.casefold() not in spoken_of]
 
 
 def hinted(known: Known, values: Sequence[str]) -> bool:
