@@ -626,7 +626,7 @@ def test_a_percentage_and_a_name_that_is_left_are_put_into_the_call():
         return sum * rate
 
     replies = [call("loan", sum=500, rate=5), *[call("loan", sum=500, rate=0.05)] * 2, final("25.0")]
-    events = list(Agent(Weighing(replies, ["loan"]), [loan]).stream("Cost of 500 euros at 5% from Lloyds?"))
+    events = list(Agent(Weighing(replies, ["loan"]), [loan]).stream("Cost of 500 euros at 5% from the bank Lloyds?"))
     looks = [one.detail for one in events if isinstance(one, Steered) and one.reason == "second_look"]
     assert looks == ["5% is 0.05", "with Lloyds"]
     assert calls_of(events[-1].result)[0][1]["rate"] == 0.05

@@ -35,12 +35,43 @@ _MULTIPLES = {
     "billion": 1_000_000_000,
     "trillion": 1_000_000_000_000,
 }
+_IMPLIED: dict[str, tuple[float | int, ...]] = {
+    "one": (1,),
+    "single": (1,),
+    "once": (1,),
+    "twice": (2,),
+    "double": (2,),
+    "both": (2,),
+    "couple": (2,),
+    "pair": (2,),
+    "half": (0.5,),
+    "day": (1, 24),
+    "daily": (365,),
+    "week": (7,),
+    "weekly": (52, 7),
+    "month": (30, 31, 12),
+    "monthly": (12, 30),
+    "quarterly": (4, 3),
+    "year": (365, 12),
+    "yearly": (1,),
+    "annual": (1,),
+    "annually": (1,),
+    "hour": (60, 3600),
+    "minute": (60,),
+}
+"""Numbers that a word may stand for where one is asked for; what it mostly stands for is something else."""
 _AFTER = re.compile(rf"\s?(?:(%|percent\b|per cent\b)|({'|'.join(_MULTIPLES)})s?\b)", re.IGNORECASE)
 
 
 def figures(text: str) -> list[float | int]:
     """The numbers of a text in all ways to read them: "5%" is 5 and 0.05, "two dozen" 24 and 2."""
     return list(dict.fromkeys(chain.from_iterable(mentioned_figures(text))))
+
+
+def implied_figures(text: str) -> frozenset[float | int]:
+    """Numbers that the words of a text may imply, though it speaks of none: 12 of "monthly", 1 of "one way"."""
+    words = {word.casefold() for word in _WORD.findall(text)}
+    return frozenset(chain.from_iterable(_IMPLIED.get(one, ()) for word in words for one in {word, word.rstrip("s")}))
 
 
 def percentages(text: str) -> dict[float | int, float]:

@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from react_text.protocol.examples import scalars
 from react_text.protocol.figures import MOST_DIGITS, figures, mentioned_figures
 from react_text.protocol.parts import SAY_NOTHING
 from react_text.schema import resolve_ref, types_of
@@ -25,7 +24,6 @@ LONGEST_SPAN = 6
 """Words of a value that is taken from a text, unless it stands in quotes there."""
 _QUOTED = re.compile(r"\"([^\"\n]{1,200})\"|“([^”\n]{1,200})”|(?<!\w)'([^'\n]{1,200})'(?!\w)|`([^`\n]{1,200})`")
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w])|(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-])")
-_WORD = re.compile(r"[^\W_]+")
 _EDGES = " \t\r\n.,;:!?()[]{}<>\"'“”‘’`…"
 _CLAUSE_END = re.compile(r"(?:(?<!\b[A-Z][a-z])(?<!\b[A-Z][a-z]{2})\.|[!?;])\s|\n")
 _SPEAKER = re.compile(r"I['’][a-z]+")
@@ -44,10 +42,6 @@ _SHORT_WORD = 3
 """Letters of a word that is not mentioned with an ending: "EUR" is not "euros"."""
 _FEW = 4
 """Words weigh as among so many tools where there are fewer."""
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
 SHAPES = {
     "date": re.compile(r"\b\d{4}-\d\d-\d\d\b"),
     "date-time": re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?"),
@@ -171,34 +165,6 @@ def _figures_of(text: str) -> frozenset[float | int]:
     return frozenset(figures(text))
 
 
-def ungrounded(tool: Tool, arguments: Mapping[str, Any], known: str) -> list[tuple[str, str]]:
-    """Arguments, as (name, value), that the known text does not hold although they are free to be anything.
-
-    A value of which the text holds more than half of the words, or all before a comma, is made from the text. The
-    number of a month counts as its name.
-    """
-    opened = [(name, text) for name, text in _open_values(tool, arguments) if text and not mentions(known, text)]
-    words = set(_WORD.findall(known.casefold())) if opened else set()
-    return [(name, text) for name, text in opened if not _made_from(known, words, text)]
-
-
-def repeated(tool: Tool, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Arguments, as (name, value), that are free to be any text and hold what an earlier one holds."""
-    texts = {name: value for name, value in arguments.items() if isinstance(value, str) and value}
-    seen: set[str] = set()
-    found = []
-    for name, text in _open_values(tool, texts):
-        if text.casefold() in seen:
-            found.append((name, text))
-        seen.add(text.casefold())
-    return found
-
-
-def open_texts(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
-    """The values of arguments that are free to be anything, as texts; empty ones are left out."""
-    return [text for _, text in _open_values(tool, arguments) if text]
-
-
 def unfillable(tool: Tool, text: str) -> int:
     """How many required arguments of a tool want a number or a date and the like, of which the text has too few."""
     schemas = argument_schemas(tool)
@@ -244,29 +210,6 @@ def words_of(tool: Tool) -> frozenset[str]:
     return frozenset(_words(" ".join(texts)))
 
 
-def _made_from(known: str, words: Collection[str], text: str) -> bool:
-    head, comma, _ = text.partition(",")
-    if comma and head.strip() and mentions(known, head):
-        return True
-    if "_" in text and "_" not in known:
-        return False
-    own = _WORD.findall(text.casefold())
-    counted = _figures_of(known) | {number for number, month in enumerate(_MONTHS, 1) if month in words}
-    found = sum(
-        word in words
-        or (word.isdecimal() and len(word) <= MOST_DIGITS and int(word) in counted)
-        or any(_alike(word, one) for one in words)
-        for word in own
-    )
-    return found > len(own) / 2
-
-
-def _alike(word: str, other: str) -> bool:
-    """Whether two words are the same but for their endings: "German" and "Germany"."""
-    same = min(len(word), len(other)) - 1
-    return same >= _PIECE and word.isalpha() and word[:same] == other[:same]
-
-
 def choices_of(schema: Any) -> Sequence[Any]:
     found = schema.get("enum") if isinstance(schema, Mapping) else None
     return found if isinstance(found, list | tuple) else ()
@@ -288,16 +231,3 @@ def _shared(word: frozenset[str], pieces: frozenset[str], weights: Mapping[str, 
 def argument_schemas(tool: Tool) -> dict[str, Mapping[str, Any]]:
     properties = tool.parameters.get("properties") or {}
     return {name: resolve_ref(schema, tool.parameters) for name, schema in properties.items()}
-
-
-def _open_values(tool: Tool, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The strings and numbers, as (argument, text), in arguments that neither choose from a list nor take a default."""
-    schemas = argument_schemas(tool)
-    opened = ((name, value) for name, value in arguments.items() if _is_open(schemas.get(name, {}), value))
-    return [(name, text) for name, value in opened for text in scalars(value)]
-
-
-def _is_open(schema: Mapping[str, Any], value: Any) -> bool:
-    if "enum" in schema or "const" in schema or ("default" in schema and schema["default"] == value):
-        return False
-    return not any(key in schema for key in ("anyOf", "oneOf", "allOf", "properties"))

@@ -79,7 +79,11 @@ def mentioned_items(schema: Mapping[str, Any], text: str) -> list[str]:
     if items.keys() - _OPEN:
         return []
     named = (one for one in choices_of(items) if isinstance(one, str) and one)
-    return [one for one in named if mentions(text, one) or mentions(text, one.removesuffix("s") or one)]
+    return [one for one in named if any(mentions(text, form) for form in (one, *_singulars(one)))]
+
+
+def _singulars(word: str) -> list[str]:
+    return [word.removesuffix(ending) for ending in ("s", "es") if word.endswith(ending) and len(word) > len(ending)]
 
 
 def put_right(tool: Tool, arguments: Mapping[str, Any], doubtful: Collection[str], texts: Sequence[str]) -> Tool:

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from react_text.protocol.examples import scalars
-from react_text.protocol.figures import mentioned_figures
-from react_text.protocol.grounding import argument_schemas, mentions, names
+from react_text.protocol.figures import implied_figures, mentioned_figures
+from react_text.protocol.grounding import SHAPES, argument_schemas, mentions, names
 from react_text.protocol.narrowing import DEPENDING, mentioned_items
-from react_text.protocol.parts import denies, parts_of, speaks_of
+from react_text.protocol.parts import SAY_NOTHING, denies, parts_of, speaks_of, stem
 from react_text.schema import resolve_ref
 from react_text.tools import Tool
 
 _HELD = frozenset(("enum", "const", "format", "pattern"))
 """Keywords by which a text is none that is free."""
 _SHORTEST = 3
-"""Letters of a word that says what a switch is for: "open" of `is_open`."""
+"""Letters of a word that says what an argument is for: "open" of `is_open`."""
+_NEAR = 2
+"""Words before and after a name that may say which argument it is for."""
+_WORD = re.compile(r"[^\W\d_]+")
+_TIME = {"date", "dates", "day", "time", "times", "when"}
+_TIMES = (SHAPES["date"], SHAPES["date-time"], SHAPES["time"], re.compile(r"\d\d?/\d\d?/\d{4}"))
 
 
 def with_settled_options(tool: Tool, text: str) -> Tool:
     """The tool with the optional arguments that the text asks for required, and numbers that it does not hold left out.
 
-    Asked for is a choice from a list that the text names, all of them where several may be given, a switch whose name
-    it names, which is then on unless the text denies something, and a number where it holds exactly one more than the
-    required ones take. All else is left to the model, and everything where the schema speaks of arguments together.
+    Asked for is a choice from a list that the text names unless it denies something, all of them where several may be
+    given, a switch whose name it names, which is then on unless the text denies something, and a number where it holds
+    exactly one more than the required ones take. All else is left to the model, and everything where the schema speaks
+    of arguments together. Numbers are not left out where words of the text may imply one.
     """
     if DEPENDING & tool.parameters.keys():
         return tool
@@ -39,7 +46,7 @@ def with_settled_options(tool: Tool, text: str) -> Tool:
         spare = len(mentioned_figures(text)) - sum(kinds.get(name) in ("integer", "number") for name in required)
         if spare == len(counted) == 1:
             asked += counted
-        elif spare <= 0:
+        elif spare <= 0 and not implied_figures(text):
             properties = {name: schema for name, schema in properties.items() if name not in counted}
     if not asked and len(properties) == len(kinds):
         return tool
@@ -55,8 +62,8 @@ def with_settled_options(tool: Tool, text: str) -> Tool:
 def named_for_option(tool: Tool, arguments: Mapping[str, Any], question: str) -> dict[str, str]:
     """An optional text that was left out, with the name for it, which the question has and no argument holds.
 
-    Only where one such argument was left out, and where one such name stands in the parts of the question that the
-    arguments are from; else nothing.
+    Only where one such argument was left out, where one such name stands in the parts of the question that the
+    arguments are from, and where the words around it speak of the argument; else nothing.
     """
     if DEPENDING & tool.parameters.keys():
         return {}
@@ -72,13 +79,41 @@ def named_for_option(tool: Tool, arguments: Mapping[str, Any], question: str) ->
         for name in names(part)
         if not any(mentions(value, name) or mentions(name, value) for value in values)
     ]
-    return {left[0]: unused[0]} if len(left) == len(unused) == 1 else {}
+    if len(left) != 1 or len(unused) != 1:
+        return {}
+    option, name = left[0], unused[0]
+    return {option: name} if _is_meant(option, schemas[option], name, question, values) else {}
+
+
+def _is_meant(option: str, schema: Mapping[str, Any], name: str, question: str, values: Iterable[str]) -> bool:
+    """Whether a name is for this option: one of its words stands near it, or both are of a date or time.
+
+    Words of the `values` of other arguments say nothing. What holds digits but is no date or time is none, and neither
+    is what is written in capitals, such as a unit.
+    """
+    of_time = not _TIME.isdisjoint(_words(option))
+    is_time = any(shape.fullmatch(name) for shape in _TIMES)
+    if of_time or is_time:
+        return of_time and is_time
+    if name.isupper() or any(letter.isdigit() for letter in name):
+        return False
+    before, _, after = question.partition(name)
+    near = [*_words(before)[-_NEAR:], *_words(after)[:_NEAR]]
+    own = {stem(word) for word in _words(f"{option} {schema.get('description', '')}") if len(word) >= _SHORTEST}
+    own -= {stem(word) for text in (*values, *SAY_NOTHING) for word in _words(text)}
+    return any(stem(word) in own for word in near)
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text in small letters, those of a name such as `inStock` too."""
+    return [word.casefold() for word in _WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))]
 
 
 def _asked_for(name: str, kind: str, schema: Any, tool: Tool, text: str) -> bool:
     if kind == "enum":
         choices = resolve_ref(schema, tool.parameters).get("enum") or ()
-        return any(isinstance(one, str) and one and mentions(text, one) for one in choices)
+        named = (one for one in choices if isinstance(one, str) and one and not one.isdecimal())
+        return not denies(text) and any(mentions(text, one) for one in named)
     if kind == "array":
         return bool(mentioned_items(resolve_ref(schema, tool.parameters), text))
     if kind == "boolean":

@@ -43,19 +43,19 @@ def unanswered_parts(question: str, values: Iterable[str], results: str, known: 
     for nothing. Empty where no part holds a value, as then nothing shows what an answer would look like.
     """
     parts = [_WORD.findall(part) for part in _BETWEEN.split(question)]
-    stems = ({_stem(word) for word in part} for part in parts)
-    used = {_stem(word) for value in values for word in _WORD.findall(value)}
-    seen = {_stem(word) for word in _WORD.findall(results)}
+    stems = ({stem(word) for word in part} for part in parts)
+    used = {stem(word) for value in values for word in _WORD.findall(value)}
+    seen = {stem(word) for word in _WORD.findall(results)}
     passed_over = SAY_NOTHING.union(known)
     shared = {stem for stem, parts_with in Counter(chain.from_iterable(stems)).items() if parts_with > 1}
     found: list[str] = []
     answered = False
     for part in parts:
-        own = [word for word in part if _stem(word) not in shared]
-        if any(_stem(word) in used for word in own):
+        own = [word for word in part if stem(word) not in shared]
+        if any(stem(word) in used for word in own):
             answered = True
             continue
-        new = {word for word in own if word.casefold() not in passed_over and _stem(word) not in seen}
+        new = {word for word in own if word.casefold() not in passed_over and stem(word) not in seen}
         run = _first_run(part, new)
         if len(run) > _SHORT:
             found.append(run)
@@ -97,9 +97,9 @@ def parts_of(question: str) -> list[str]:
 
 def part_with(question: str, values: Iterable[str]) -> str:
     """The first part of a question that holds a word of one of the values; the whole question where none does."""
-    wanted = {_stem(word) for value in values for word in _WORD.findall(value)}
+    wanted = {stem(word) for value in values for word in _WORD.findall(value)}
     parts = _BETWEEN.split(question)
-    return next((part for part in parts if wanted & {_stem(word) for word in _WORD.findall(part)}), question)
+    return next((part for part in parts if wanted & {stem(word) for word in _WORD.findall(part)}), question)
 
 
 def _first_run(part: list[str], new: Collection[str]) -> str:
@@ -112,5 +112,6 @@ def _first_run(part: list[str], new: Collection[str]) -> str:
     return " ".join(run)
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """What a word is known again by, whatever it ends with."""
     return word.casefold()[:_STEM] if len(word) > _STEM else word.casefold().rstrip("s")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from react_text.messages import Call, Message, Observation
-from react_text.protocol.grounding import open_texts, words_of
+from react_text.protocol.grounding import words_of
+from react_text.protocol.origins import open_texts
 from react_text.protocol.results import led_to, values_of
 from react_text.tools import Tool
 

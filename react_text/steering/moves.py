@@ -16,9 +16,10 @@ from typing import Any
 from react_text.messages import Call, Fault, Observation
 from react_text.protocol.examples import examples_of, scalars
 from react_text.protocol.figures import mentioned_figures
-from react_text.protocol.grounding import endings, likeness, mentions, numbers, repeated, takes, unfillable, ungrounded
+from react_text.protocol.grounding import endings, likeness, mentions, numbers, takes, unfillable
 from react_text.protocol.narrowing import narrowed, put_right, with_mentioned_choices
 from react_text.protocol.options import named_for_option, with_settled_options
+from react_text.protocol.origins import repeated, ungrounded
 from react_text.protocol.parts import SAY_NOTHING, asks_to_be_told, speaks_of
 from react_text.protocol.percentages import as_fractions
 from react_text.protocol.results import asked_names, is_code, is_words, names_in, values_of, wanted_by

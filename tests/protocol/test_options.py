@@ -155,10 +155,14 @@ SCORES = Tool(
 @pytest.mark.parametrize(
     ("question", "named"),
     [
-        ("Show the scores of 'Zelda' on Switch for user 'Sam'.", {"console": "Switch"}),
+        ("Show the scores of 'Zelda' on the console Switch for user 'Sam'.", {"console": "Switch"}),
+        ("Show the scores of 'Zelda' on consoles like Switch for user 'Sam'.", {"console": "Switch"}),
+        ("Show the scores of 'Zelda' on Switch for user 'Sam'.", {}),
+        ("Show the scores of 'Zelda' on the console NES for user 'Sam'.", {}),
+        ("Show the scores of 'Zelda' on the console 64 for user 'Sam'.", {}),
         ("Show the scores of 'Zelda' for user 'Sam'.", {}),
         ("Show the scores of 'Zelda' for user 'Sam', and those of Pia.", {}),
-        ("Show the scores of 'Zelda' on Switch in Turbo mode for user 'Sam'.", {}),
+        ("Show the scores of 'Zelda' on the console Switch in Turbo mode for user 'Sam'.", {}),
     ],
 )
 def test_the_one_name_that_is_left_is_for_the_one_text_that_is_left(question, named):
@@ -166,5 +170,34 @@ def test_the_one_name_that_is_left_is_for_the_one_text_that_is_left(question, na
 
 
 def test_a_name_is_no_reason_to_give_an_argument_twice():
-    question = "Show the scores of 'Zelda' on Switch for user 'Sam'."
+    question = "Show the scores of 'Zelda' on the console Switch for user 'Sam'."
     assert named_for_option(SCORES, {"game": "Zelda", "player": "Sam", "console": "PC"}, question) == {}
+
+
+@pytest.mark.parametrize(
+    ("option", "question", "named"),
+    [
+        ({"show_date": {"type": "string"}}, "Two seats for 'Sadko' on 2031-04-02", {"show_date": "2031-04-02"}),
+        ({"date": {"type": "string"}}, "Two seats for 'Sadko' on 04/02/2031", {"date": "04/02/2031"}),
+        ({"stage": {"type": "string"}}, "Two seats for 'Sadko' on the stage of 2031-04-02", {}),
+        ({"date": {"type": "string"}}, "Two seats for 'Sadko' on the date Wednesday", {}),
+        ({"where": {"type": "string", "description": "The theatre"}}, "'Sadko' at Arena theatre", {"where": "Arena"}),
+        ({"troupe": {"type": "string", "description": "Who plays"}}, "'Sadko' at Arena theatre", {}),
+    ],
+)
+def test_a_name_is_given_where_the_words_around_it_speak_of_the_argument_and_a_date_for_a_date(option, question, named):
+    seats = Tool(
+        "seats",
+        "",
+        {"type": "object", "properties": {"play": {"type": "string"}, **option}, "required": ["play"]},
+    )
+    assert named_for_option(seats, {"play": "Sadko"}, question) == named
+
+
+def test_what_a_text_denies_or_names_as_a_number_is_not_asked_for_and_a_number_that_it_implies_not_left_out():
+    properties = {"kind": {"enum": ["cheap", "dear"]}, "stars": {"enum": ["1", "2"]}, "guests": {"type": "integer"}}
+    room = Tool("room", "", {"type": "object", "properties": properties, "required": []})
+    assert not with_settled_options(room, "A room that is not too cheap").parameters["required"]
+    assert "stars" not in with_settled_options(room, "A room with 2 beds").parameters["required"]
+    assert "guests" in with_settled_options(room, "A room for one").parameters["properties"]
+    assert "guests" not in with_settled_options(room, "A room").parameters["properties"]
