@@ -107,12 +107,13 @@ def numbers(low: Decimal | None, high: Decimal | None, *, above: bool = False, b
     if low is not None and high is not None and (low > high or (low == high and (above or below))):
         return NOTHING
     positive: Expression = NOTHING
-    if high is None or high >= 0:
+    under_zero = high is not None and (high < 0 or (high == 0 and below))
+    if not under_zero:
         bounded = low is not None and low >= 0
         positive = _magnitudes(low if bounded else None, high, above=bounded and above, below=below)
     if low is not None and low >= 0:
         return positive
-    least, most = (None if high is None or high >= 0 else -high), (None if low is None else -low)
+    least, most = (-high if high is not None and under_zero else None), (None if low is None else -low)
     negative = _magnitudes(least, most, above=least is not None and below, below=above)
     return choice([positive, sequence("-", negative)])
 

@@ -75,6 +75,13 @@ def test_what_is_written_with_an_exponent_stays_within_the_bounds(text, low, hig
         assert high is None or Decimal(text) <= high
 
 
+def test_a_zero_with_a_sign_is_no_number_below_zero():
+    below = re.compile(regex(numbers(Decimal(-1), Decimal(0), above=True, below=True)))
+    assert not any(below.fullmatch(text) for text in ("0", "0.0", "-0", "-0.0", "-0.000", "-1"))
+    assert all(below.fullmatch(text) for text in ("-0.5", "-0.001"))
+    assert re.fullmatch(regex(numbers(Decimal(-1), Decimal(0))), "-0")
+
+
 def test_a_pattern_beyond_the_subset_is_said_to_be():
     for pattern in (
         "(?=a)",
