@@ -22,7 +22,7 @@ _ABBREVIATED = 3
 """Letters that stand for the name of a month."""
 _AMOUNT = re.compile(r"(\d+)([a-z]+)")
 _EXAMPLES = re.compile(r"\b(?:e\.g\.|i\.e\.|for (?:example|instance)\b|such as\b|like\b|examples?:)[^;)]*", re.I)
-_BY_ITSELF = re.compile(r"[^.;]*\bdefault[^;]*", re.IGNORECASE)
+_DEFAULT = re.compile(r"\bdefault", re.IGNORECASE)
 
 
 def ungrounded(tool: Tool, arguments: Mapping[str, Any], known: str) -> list[tuple[str, str]]:
@@ -109,8 +109,16 @@ def _is_told(schema: Mapping[str, Any], text: str, words: Collection[str]) -> bo
     if "_" in text and mentions(told, text):
         return _most_are_held(text, words, "")
     told = _EXAMPLES.sub("", told)
-    by_itself = _BY_ITSELF.search(told)
-    return text in quoted_texts(told) or (by_itself is not None and mentions(by_itself[0], text))
+    return text in quoted_texts(told) or mentions(_about_default(told), text)
+
+
+def _about_default(told: str) -> str:
+    """What is said from the beginning of the sentence that speaks of a default; empty where none does."""
+    found = _DEFAULT.search(told)
+    if found is None:
+        return ""
+    begins = max(told.rfind(end, 0, found.start()) for end in ".;") + 1
+    return told[begins:].partition(";")[0]
 
 
 def _description(schema: Mapping[str, Any]) -> str:
