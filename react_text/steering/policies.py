@@ -18,12 +18,12 @@ class Policies:
     `lone` above calling none, for which the words that answers begin with count by `words`, and whatever is no call by
     the rest; between tools, `habit` of what is likely after any question is taken off. `recall`: where the best is only
     just above it, none either if the model is sure of an answer. `options`: an optional argument that the question asks
-    for, or has the one name for that is left, is given, and a number that it does not hold is not. `ground`: arguments
-    hold words of the question or of results, "always" by the grammar, "again" when they did not, "copied" when those
-    required are an example's; "5%" is 0.05 unless the tool says percent. `insist`: an error is no answer. `resume`: a
-    tool that failed for want of what another one found is called again. `complete`: what the question names and no call
-    has used is looked up too. `answer`: an answer holds what was found. `begin_answer`: after a good result the answer
-    is begun.
+    for, or has the one name for that is left, is given, and a number that it neither holds nor implies is not.
+    `ground`: arguments hold words of the question, of results or of what the tool says is usual, "always" by the
+    grammar, "again" when they did not, "copied" when those required are an example's; "5%" is 0.05 unless the tool says
+    percent. `insist`: an error is no answer. `resume`: a tool that failed for want of what another one found is called
+    again. `complete`: what the question names and no call has used is looked up too. `answer`: an answer holds what was
+    found. `begin_answer`: after a good result the answer is begun.
     """
 
     choose: bool = True
