@@ -37,7 +37,7 @@ from react_text.messages import Call, Fault, Observation, Turn, Usage
 from react_text.modes import AskingMode
 from react_text.protocol.examples import copied_fault, examples_of
 from react_text.protocol.render import Entry, answer_message, observation_message, user_message
-from react_text.steering import Ask, Move, Score, Steering, known_from
+from react_text.steering import Ask, Expect, Move, Score, Steering, known_from
 from react_text.switch import Switch, after_error, after_turn
 
 FREE = Move()
@@ -61,6 +61,11 @@ def run_loop(
     Without a question (None) the loop goes on from the end of the history. With a `shape` the answer has to fit it.
     """
     return _Run(question, setup, clock, history, shape).steps_until_done()
+
+
+def _weighed(asked: Score | Expect | Ask, found: Any) -> Any:
+    """What was found, as the steering is sent it: of one text one number."""
+    return found[0] if isinstance(asked, Expect) and found is not None else found
 
 
 class _Stop(Exception):
@@ -162,15 +167,17 @@ class _Run:
         try:
             asked = next(moving)
             while True:
-                asked = moving.send((yield self.weigh(asked)))
+                asked = moving.send(_weighed(asked, (yield self.weigh(asked))))
         except StopIteration as done:
             move: Move = done.value
         if move.why:
             yield Steered(len(self.steps) + 1, "move", move.why)
         return move
 
-    def weigh(self, score: Score | Ask) -> Weigh | Recall:
+    def weigh(self, score: Score | Expect | Ask) -> Weigh | Recall:
         """The ways to go on, for the driver to have weighed, or the answer without a tool, to have recalled."""
+        if isinstance(score, Expect):
+            return Weigh([user_message(score.message)], "", (score.text,))
         if isinstance(score, Ask):
             start, ways = self.mode.ways()
             return Recall(self.mode.messages(self.entries), start + ways[-1], self.mode.tool_dicts)

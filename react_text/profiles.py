@@ -27,7 +27,9 @@ class Profile:
 PROFILES: Sequence[Profile] = (
     Profile("tiny", 250_000_000, Policies(margin=1.0, lone=-1.0, words=0.0, habit=0.75, recall=False)),
     Profile("small", 1_000_000_000, Policies(lone=0.5, ground="copied")),
-    Profile("medium", 4_000_000_000, Policies(margin=4.25, lone=3.0, ground="copied", begin_answer=False)),
+    Profile(
+        "medium", 4_000_000_000, Policies(margin=4.25, lone=4.0, question=True, ground="copied", begin_answer=False)
+    ),
 )
 """The first that fits counts. What was measured are models of 0.1, 0.5 and 1.5 billion parameters; a larger model than
 the last profile's is not steered."""

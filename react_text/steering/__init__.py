@@ -2,6 +2,17 @@
 
 from react_text.steering.known import Known, known_from
 from react_text.steering.moves import NEUTRAL_QUESTION, Steering
-from react_text.steering.policies import Ask, Move, Moving, Policies, Score
+from react_text.steering.policies import Ask, Expect, Move, Moving, Policies, Score
 
-__all__ = ["NEUTRAL_QUESTION", "Ask", "Known", "Move", "Moving", "Policies", "Score", "Steering", "known_from"]
+__all__ = [
+    "NEUTRAL_QUESTION",
+    "Ask",
+    "Expect",
+    "Known",
+    "Move",
+    "Moving",
+    "Policies",
+    "Score",
+    "Steering",
+    "known_from",
+]

@@ -26,12 +26,16 @@ from react_text.protocol.results import asked_names, is_code, is_words, names_in
 from react_text.steering.answers import answer_with_results
 from react_text.steering.errors import hinted, message_of, named_by, new_words, only_ending, other_choice
 from react_text.steering.known import Known
-from react_text.steering.policies import Ask, Move, Moving, Policies, Score
+from react_text.steering.policies import Ask, Expect, Move, Moving, Policies, Score
 from react_text.steering.remaining import clause, left_out, unasked, written_like
 from react_text.tools import Tool
 
 NEUTRAL_QUESTION = "..."
 """Asks for nothing: how likely each tool is after it is what is taken off its score."""
+ANYBODY = "Write what somebody says."
+"""Asks for any question: how likely the one asked is after it is what is taken off its likelihood for a tool."""
+LONGEST_QUESTION = 600
+"""Letters of a question, its last ones, whose likelihood is asked for."""
 LIKENESS_WEIGHT = 0.5
 """What likeness to the question counts beside natural logarithms, as all of these."""
 UNFILLABLE_COST = 6.0
@@ -163,30 +167,18 @@ class Steering:
     def first_move(self, *, needed: bool = False) -> Moving:
         """The likeliest tool or no tool, by how much more likely than after a question that asks for nothing.
 
-        With `needed` a tool in any case.
+        A lone tool by how much likelier it makes the question, where the policies say so. With `needed` a tool anyhow.
         """
         if not self.policies.choose:
             return Move()
-        scores = yield Score()
-        if scores is None:
-            return Move()
-        neutral = self.calibration.get(tuple(self.known.tools))
-        if neutral is None:
-            neutral = yield Score(NEUTRAL_QUESTION)
-            if neutral is None:
-                return Move()
-            self.calibration[tuple(self.known.tools)] = neutral
         tools = list(self.known.tools.values())
-        known = [
-            LIKENESS_WEIGHT * like - UNFILLABLE_COST * unfillable(tool, self.known.question)
-            for like, tool in zip(likeness(self.known.question, tools), tools, strict=True)
-        ]
-        likely, usual = scores[:-1], neutral[:-1]
-        worth = [score + word for score, word in zip(likely, known, strict=True)]
-        above = max(one - habit for one, habit in zip(worth, usual, strict=True)) - (
-            self.none(scores) - self.none(neutral)
-        )
         margin = self.policies.lone if len(tools) == 1 else self.policies.margin
+        above, best = (yield from self.by_question(tools[0])) if len(tools) == 1 else None, tools[0]
+        if above is None:
+            weighed = yield from self.by_choice(tools)
+            if weighed is None:
+                return Move()
+            above, best = weighed
         if not needed and above < margin:
             self.declined = True
             return Move("answer", why=f"no tool fits ({above:.1f} of {margin:.1f})")
@@ -196,8 +188,51 @@ class Steering:
             if answer and self.is_own(answer):
                 self.declined = True
                 return Move("answer", why=f"known without a tool: {answer}")
+        return Move("call", self.held(best), "the likeliest tool")
+
+    def by_question(self, tool: Tool) -> Generator[Expect, Any, float | None]:
+        """How much likelier the question is from somebody who needs the tool than from anybody; None if not asked for.
+
+        Only of a question that stands by itself: after others it may leave out what it is about.
+        """
+        if not self.policies.question or self.known.earlier:
+            return None
+        asked = self.known.question[-LONGEST_QUESTION:]
+        takes = ", ".join(tool.parameters.get("properties") or {})
+        needing: float | None = yield Expect(
+            asked, f"{ANYBODY[:-1]} who needs this tool.\nTool: {tool.name}({takes}): {tool.description}"
+        )
+        anybody: float | None = yield Expect(asked, ANYBODY)
+        if needing is None or anybody is None:
+            return None
+        return needing - anybody + self.by_words([tool])[0]
+
+    def by_choice(self, tools: Sequence[Tool]) -> Generator[Score, Any, tuple[float, Tool] | None]:
+        """The likeliest tool, and how far the best is above none; None where the backend cannot tell."""
+        scores = yield Score()
+        if scores is None:
+            return None
+        neutral = self.calibration.get(tuple(self.known.tools))
+        if neutral is None:
+            neutral = yield Score(NEUTRAL_QUESTION)
+            if neutral is None:
+                return None
+            self.calibration[tuple(self.known.tools)] = neutral
+        likely, usual = scores[:-1], neutral[:-1]
+        worth = [score + word for score, word in zip(likely, self.by_words(tools), strict=True)]
+        above = max(one - habit for one, habit in zip(worth, usual, strict=True)) - (
+            self.none(scores) - self.none(neutral)
+        )
         rank = [one - self.policies.habit * habit for one, habit in zip(worth, usual, strict=True)]
-        return Move("call", self.held(tools[rank.index(max(rank))]), "the likeliest tool")
+        return above, tools[rank.index(max(rank))]
+
+    def by_words(self, tools: Sequence[Tool]) -> list[float]:
+        """What the words of the question say for each tool, and against it where they do not fill its arguments."""
+        question = self.known.question
+        return [
+            LIKENESS_WEIGHT * like - UNFILLABLE_COST * unfillable(tool, question)
+            for like, tool in zip(likeness(question, tools), tools, strict=True)
+        ]
 
     def is_own(self, answer: str) -> bool:
         """Whether an answer holds words that neither the question nor a worked example has; a begun call holds none."""

@@ -16,7 +16,8 @@ class Policies:
     `choose`: the first move is chosen by calibrated probabilities, and no tool where the best is less than `margin` (in
     natural logarithms, set on development tasks), or a lone one, which is not the best of several by chance, less than
     `lone` above calling none, for which the words that answers begin with count by `words`, and whatever is no call by
-    the rest; between tools, `habit` of what is likely after any question is taken off. `recall`: where the best is only
+    the rest; between tools, `habit` of what is likely after any question is taken off. With `question` a lone tool is
+    chosen by how much likelier it makes the question instead. `recall`: where the best is only
     just above it, none either if the model is sure of an answer. `options`: an optional argument that the question asks
     for, or has the one name for that is left, is given, and a number that it neither holds nor implies is not.
     `ground`: arguments hold words of the question, of results or of what the tool says is usual, "always" by the
@@ -31,6 +32,7 @@ class Policies:
     lone: float = 2.0
     words: float = 0.5
     habit: float = 0.25
+    question: bool = False
     options: bool = True
     ground: Literal["always", "again", "copied", "never"] = "again"
     insist: bool = True
@@ -68,9 +70,17 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
+class Expect:
+    """Ask how likely the model finds a text as the reply to a message, without tools. Sent a float, or None."""
+
+    text: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """Ask what the model would answer at once, without a tool. Sent the text if it is sure of all of it, or None."""
 
 
-Moving: TypeAlias = Generator[Score | Ask, Any, Move]
-"""Yields each Score and Ask and is sent what it asks for; ends with the move."""
+Moving: TypeAlias = Generator[Score | Expect | Ask, Any, Move]
+"""Yields each Score, Expect and Ask and is sent what it asks for; ends with the move."""
