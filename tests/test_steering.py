@@ -15,7 +15,7 @@ from react_text.protocol.grammar import arguments_grammar
 from react_text.protocol.parts import asks_to_be_told
 from react_text.schema import first_problem
 from react_text.schema.validator import unsound
-from react_text.steering import Known, Policies, Steering
+from react_text.steering import Ask, Expect, Known, Policies, Score, Steering
 from react_text.tools import Example, Tool
 
 TIDES = {"oban": "3.4", "wick": "2.9"}
@@ -586,14 +586,17 @@ def test_steering_ends_in_a_move_with_a_usable_tool_whatever_happens(data, quest
         required = data.draw(st.lists(st.sampled_from([*properties, "other"]), unique=True))
         parameters = {"type": "object", "properties": properties, "required": required}
         tools[name] = Tool(name, "", {**parameters, "$defs": {"N": {"type": "integer"}}}, safe=name == "tide")
-    steering = Steering(Policies(), Known(tools, question))
+        if data.draw(st.booleans()):
+            break
+    steering = Steering(Policies(question=data.draw(st.booleans())), Known(tools, question))
+    likely = st.floats(-900, 0)
+    found = {Score: st.tuples(*[likely] * len(tools), likely), Expect: likely, Ask: st.none() | TEXTS}
 
     def moved(moving):
-        scores = st.tuples(*[st.floats(-900, 0)] * 3)
         try:
-            next(moving)
+            asked = next(moving)
             while True:
-                moving.send(data.draw(scores) if weighs else None)
+                asked = moving.send(data.draw(found[type(asked)]) if weighs else None)
         except StopIteration as done:
             return done.value
 
@@ -609,7 +612,7 @@ def test_steering_ends_in_a_move_with_a_usable_tool_whatever_happens(data, quest
         called = {one.name for one, _ in steering.known.made}
         if move.kind == "call" and orders and "book" in called and not asks_to_be_told(question):
             assert move.tool.name != "book"
-        name = data.draw(st.sampled_from(["tide", "book"]))
+        name = data.draw(st.sampled_from(sorted(tools)))
         arguments = {one: data.draw(VALUES) for one in tools[name].parameters["properties"]}
         made = Call("1", name, arguments)
         if first_problem(arguments, tools[name].parameters) is None:
@@ -639,6 +642,54 @@ def test_a_tool_that_is_the_only_one_needs_less_to_be_called():
     among = Agent(Weighing([final("A town."), *replies], ["tide"], none=-2.5), [tide, reading], **close)
     assert calls_of(alone) == [("tide", {"harbor": "Oban"})]
     assert calls_of(among.run("Say what Oban is like")) == []
+
+
+class Expecting(Weighing):
+    """A scripted model that finds what somebody says `likelier` by so much for somebody who needs the tool."""
+
+    def __init__(self, replies, likelier):
+        super().__init__(replies, ["tide"])
+        self.likelier = likelier
+        self.expected = []
+
+    def log_probabilities(self, messages, reply_start, continuations, *, tools=()):
+        asked = messages[-1]["content"]
+        if not asked.startswith("Write what somebody says"):
+            return super().log_probabilities(messages, reply_start, continuations, tools=tools)
+        assert (len(messages), reply_start, tools) == (1, "", ())
+        self.expected.append((asked, *continuations))
+        return (self.likelier - 50.0,) if "tide(harbor)" in asked else (-50.0,)
+
+
+BY_QUESTION = Policies(lone=4.0, question=True, recall=False)
+
+
+@pytest.mark.parametrize(("likelier", "called"), [(6.0, [("tide", {"harbor": "Oban"})]), (2.0, [])])
+def test_a_lone_tool_is_called_where_it_makes_the_question_likelier(likelier, called):
+    model = Expecting([call("tide", harbor="Oban"), final("3.4 m")] if called else [final("Bring a boat.")], likelier)
+    asked = "Will my boat lie dry at Oban?"
+    assert calls_of(Agent(model, [tide], policies=BY_QUESTION).run(asked)) == called
+    assert [text for _, text in model.expected] == [asked, asked]
+    assert model.expected[1][0] == "Write what somebody says."
+
+
+def test_what_a_question_leaves_out_after_others_is_not_held_against_a_lone_tool():
+    model = Expecting([call("tide", harbor="Wick"), final("3.4 m")], likelier=-20.0)
+    history = [{"role": "user", "content": "How high is the tide in Oban?"}, {"role": "assistant", "content": "3.4 m"}]
+    assert calls_of(Agent(model, [tide], policies=BY_QUESTION).run("And in Wick?", history=history)) != []
+    assert model.expected == []
+
+
+def test_several_tools_are_not_chosen_by_the_question():
+    model = Expecting([call("tide", harbor="Oban"), final("3.4 m")], likelier=-20.0)
+    assert calls_of(Agent(model, [tide, gauge_number], policies=BY_QUESTION).run("How high is the tide in Oban?")) != []
+    assert model.expected == []
+
+
+def test_of_a_long_question_the_last_part_is_expected():
+    model = Expecting([final("Bring a boat.")], likelier=2.0)
+    Agent(model, [tide], policies=BY_QUESTION).run("x" * 5000 + " and Oban?")
+    assert [len(text) for _, text in model.expected] == [600, 600]
 
 
 @tool(safe=True)
