@@ -32,8 +32,8 @@ from react_text.tools import Tool
 
 NEUTRAL_QUESTION = "..."
 """Asks for nothing: how likely each tool is after it is what is taken off its score."""
-ANYBODY = "Write what somebody says."
-"""Asks for any question: how likely the one asked is after it is what is taken off its likelihood for a tool."""
+SOMEBODY = "Write what somebody says"
+"""Asks for any question, or for that of somebody who needs a tool: compared is how likely the one asked is then."""
 LONGEST_QUESTION = 600
 """Letters of a question, its last ones, whose likelihood is asked for."""
 LIKENESS_WEIGHT = 0.5
@@ -199,10 +199,9 @@ class Steering:
             return None
         asked = self.known.question[-LONGEST_QUESTION:]
         takes = ", ".join(tool.parameters.get("properties") or {})
-        needing: float | None = yield Expect(
-            asked, f"{ANYBODY[:-1]} who needs this tool.\nTool: {tool.name}({takes}): {tool.description}"
-        )
-        anybody: float | None = yield Expect(asked, ANYBODY)
+        whose = f"{SOMEBODY} who needs this tool.\nTool: {tool.name}({takes}): {tool.description}"
+        needing: float | None = yield Expect(asked, whose)
+        anybody: float | None = yield Expect(asked, f"{SOMEBODY}.")
         if needing is None or anybody is None:
             return None
         return needing - anybody + self.by_words([tool])[0]
