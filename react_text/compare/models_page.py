@@ -143,17 +143,23 @@ def _recommendation(chosen: Recommended, model: str, metas: Sequence[Mapping[str
     if not chosen.rivals:
         lines.append(f"It is the only way of asking that was run on all or nearly all tasks of {where}.")
     elif all(view.for_development for view in chosen.chosen_on) and chosen.held_out:
-        lines.append(f"It was chosen on {where}, where it solved most; {held} had no part in the choice.")
+        lines.append(f"It was chosen on {where}, where {_reason(chosen)}; {held} had no part in the choice.")
     else:
         lines.append(
-            f"It solved most on {where}. The choice was made on the same tasks as are reported here, so its own figure "
-            "is somewhat too good."
+            f"On {where} {_reason(chosen)}. The choice was made on the same tasks as are reported here, so its own "
+            "figure is somewhat too good."
         )
     lines += [_on(view, model, chosen) for view in chosen.held_out]
     settings = _settings(meta for meta in metas if meta["variant"] == chosen.cell.variant)
     lines += [f"Settings: {settings}."] if settings else []
     against = bullets(_against(*rival) for rival in chosen.rivals)
     return [escaped(" ".join(lines)), *([against] if against else [])]
+
+
+def _reason(chosen: Recommended) -> str:
+    if chosen.solved_most:
+        return "it solved most"
+    return "none solved more by more than chance, and of those that solved as many it was run on most tasks in all"
 
 
 def _settings(metas: Iterable[Mapping[str, Any]]) -> str:

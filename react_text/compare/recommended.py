@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -9,6 +10,9 @@ from react_text.compare import findings
 from react_text.compare.report_data import Measured, View
 from react_text.compare.stats import mcnemar
 from react_text.compare.tally import Cell
+
+_CHANCE = 0.05
+"""McNemar's p from which on two arms are not told apart."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,17 @@ class Recommended:
     held_out: tuple[View, ...]
     rivals: tuple[tuple[str, int, int, float], ...]
 
+    @property
+    def solved_most(self) -> bool:
+        """Whether no rival solved more; else one did, within chance, on the fewer tasks that it was run on."""
+        return all(gained >= lost for _, gained, lost, _ in self.rivals)
+
 
 def recommend(measured: Measured, model: str) -> Recommended:
-    """The arm that solved most on the development tasks, or on the others where there is no choice on such."""
+    """The arm that solved most on the development tasks, or on the others where there is no choice on such.
+
+    Of arms that solved as many as that one within chance, the one that was run on most tasks in all.
+    """
     views = [view for view in measured.suites if view.of(model)]
     reported = [view for view in views if not view.for_development] or views
     with_choice = [view for view in views if len(view.of(model)) > 1]
@@ -46,7 +58,12 @@ def recommend(measured: Measured, model: str) -> Recommended:
         )
     most = max(n for _, n, _, _ in sums.values())
     candidates = {key: found for key, found in sums.items() if found[1] >= findings.FEWEST * most}
-    own = max(candidates, key=lambda key: _merit(*candidates[key]))
+    best = max(candidates, key=lambda key: _merit(*candidates[key]))
+    as_good = [key for key in candidates if key == best or _rival(chosen_on, best, key)[2] >= _CHANCE]
+    ran: Counter[Cell] = Counter()
+    for row in (row for view in views for row in findings.rows(view)):
+        ran[row.tally.cell] += row.solved.n
+    own = max(as_good, key=lambda key: (ran[key], *_merit(*candidates[key])))
     rivals = [(_named(measured, key), *_rival(chosen_on, own, key)) for key in candidates if key != own]
     return Recommended(_named(measured, own), own, tuple(chosen_on), tuple(held_out), tuple(rivals))
 

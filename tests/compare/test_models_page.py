@@ -193,3 +193,18 @@ def test_every_command_of_a_joined_run_is_given_once(tmp_path: Path) -> None:
     again = write_run(tmp_path / "again", list(lines(["text"], "text")), about)
     text = models_page(read_runs([first, again]))
     assert [line.strip() for line in text.splitlines() if line.startswith("    react")] == [one, two]
+
+
+def test_of_arms_that_chance_alone_may_tell_apart_the_one_that_ran_on_most_tasks_is_recommended(tmp_path: Path) -> None:
+    close = list(lines(["text", "auto"], "text"))
+    for one in [line for line in close if line["arm"] == "auto"][:-1]:
+        one["outcome"]["solved"] = True
+    several = write_run(tmp_path / "several", close, meta(["made-1"], ["text", "auto"]))
+    single = run(tmp_path / "single", ["auto"], "auto", "bfcl:simple")
+    alone = recommend(read_runs([several]), "made-1")
+    assert (alone.cell.arm, alone.solved_most) == ("text", True)
+    chosen = recommend(read_runs([single, several]), "made-1")
+    assert (chosen.cell.arm, chosen.solved_most) == ("auto", False)
+    assert chosen.rivals == (("text", 0, 1, 1.0),)
+    text = models_page(read_runs([single, several]))
+    assert "On builtin (test) none solved more by more than chance" in text
