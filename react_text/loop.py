@@ -63,11 +63,6 @@ def run_loop(
     return _Run(question, setup, clock, history, shape).steps_until_done()
 
 
-def _weighed(asked: Score | Expect | Ask, found: Any) -> Any:
-    """What was found, as the steering is sent it: of one text one number."""
-    return found[0] if isinstance(asked, Expect) and found is not None else found
-
-
 class _Stop(Exception):
     """The run ends, for this reason and with this sentence for the user."""
 
@@ -167,7 +162,7 @@ class _Run:
         try:
             asked = next(moving)
             while True:
-                asked = moving.send(_weighed(asked, (yield self.weigh(asked))))
+                asked = moving.send((yield self.weigh(asked)))
         except StopIteration as done:
             move: Move = done.value
         if move.why:

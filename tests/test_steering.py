@@ -590,7 +590,7 @@ def test_steering_ends_in_a_move_with_a_usable_tool_whatever_happens(data, quest
             break
     steering = Steering(Policies(question=data.draw(st.booleans())), Known(tools, question))
     likely = st.floats(-900, 0)
-    found = {Score: st.tuples(*[likely] * len(tools), likely), Expect: likely, Ask: st.none() | TEXTS}
+    found = {Score: st.tuples(*[likely] * len(tools), likely), Expect: st.tuples(likely), Ask: st.none() | TEXTS}
 
     def moved(moving):
         try:

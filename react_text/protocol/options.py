@@ -11,7 +11,7 @@ from react_text.protocol.examples import scalars
 from react_text.protocol.figures import implied_figures, mentioned_figures
 from react_text.protocol.grounding import SHAPES, argument_schemas, mentions, names
 from react_text.protocol.narrowing import DEPENDING, mentioned_items
-from react_text.protocol.parts import SAY_NOTHING, denies, parts_of, speaks_of, stem
+from react_text.protocol.parts import SAY_NOTHING, denies, parts_of, speaks_of, stem, words_in
 from react_text.schema import resolve_ref
 from react_text.tools import Tool
 
@@ -21,7 +21,6 @@ _SHORTEST = 3
 """Letters of a word that says what an argument is for: "open" of `is_open`."""
 _NEAR = 2
 """Words before and after a name that may say which argument it is for."""
-_WORD = re.compile(r"[^\W\d_]+")
 _TIME = {"date", "dates", "day", "time", "times", "when"}
 _TIMES = (SHAPES["date"], SHAPES["date-time"], SHAPES["time"], re.compile(r"\d\d?/\d\d?/\d{4}"))
 
@@ -91,22 +90,17 @@ def _is_meant(option: str, schema: Mapping[str, Any], name: str, question: str, 
     Words of the `values` of other arguments say nothing. What holds digits but is no date or time is none, and neither
     is what is written in capitals, such as a unit.
     """
-    of_time = not _TIME.isdisjoint(_words(option))
+    of_time = not _TIME.isdisjoint(words_in(option))
     is_time = any(shape.fullmatch(name) for shape in _TIMES)
     if of_time or is_time:
         return of_time and is_time
     if name.isupper() or any(letter.isdigit() for letter in name):
         return False
     before, _, after = question.partition(name)
-    near = [*_words(before)[-_NEAR:], *_words(after)[:_NEAR]]
-    own = {stem(word) for word in _words(f"{option} {schema.get('description', '')}") if len(word) >= _SHORTEST}
-    own -= {stem(word) for text in (*values, *SAY_NOTHING) for word in _words(text)}
+    near = [*words_in(before)[-_NEAR:], *words_in(after)[:_NEAR]]
+    own = {stem(word) for word in words_in(f"{option} {schema.get('description', '')}") if len(word) >= _SHORTEST}
+    own -= {stem(word) for text in (*values, *SAY_NOTHING) for word in words_in(text)}
     return any(stem(word) in own for word in near)
-
-
-def _words(text: str) -> list[str]:
-    """The words of a text in small letters, those of a name such as `inStock` too."""
-    return [word.casefold() for word in _WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))]
 
 
 def _asked_for(name: str, kind: str, schema: Any, tool: Tool, text: str) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from react_text.protocol.examples import scalars
@@ -39,15 +41,17 @@ def ungrounded(tool: Tool, arguments: Mapping[str, Any], known: str) -> list[tup
     schemas = argument_schemas(tool)
     required = tool.parameters.get("required") or ()
     words = set(_WORD.findall(known.casefold()))
+    counted = frozenset(figures(known))
+    dated = counted | {at for at, month in enumerate(_MONTHS, 1) if not words.isdisjoint((month, month[:_ABBREVIATED]))}
     implied = implied_figures(known)
     return [
         (name, text)
         for name, text in opened
         if not (
-            _made_from(known, words, text)
+            _made_from(known, words, dated, text)
             or _number(text) in implied
             or _is_told(schemas.get(name, {}), text, words)
-            or (name in required and not _has_another(known, text, arguments))
+            or (name in required and not _has_another(known, counted, text, arguments))
         )
     ]
 
@@ -69,23 +73,21 @@ def open_texts(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
     return [text for _, text in _open_values(tool, arguments) if text]
 
 
-def _made_from(known: str, words: Collection[str], text: str) -> bool:
+def _made_from(known: str, words: AbstractSet[str], counted: AbstractSet[float], text: str) -> bool:
     head, comma, _ = text.partition(",")
     if comma and head.strip() and mentions(known, head):
         return True
     if "_" in text and "_" not in known:
         return False
-    return _most_are_held(text, words, known)
+    return _most_are_held(text, words, counted)
 
 
-def _most_are_held(text: str, words: Collection[str], known: str) -> bool:
-    counted = {*figures(known)}
-    counted |= {number for number, month in enumerate(_MONTHS, 1) if {month, month[:_ABBREVIATED]} & {*words}}
+def _most_are_held(text: str, words: AbstractSet[str], counted: AbstractSet[float]) -> bool:
     own = _WORD.findall(text.casefold())
     return sum(_is_held(word, words, counted) for word in own) > len(own) / 2
 
 
-def _is_held(word: str, words: Collection[str], counted: Collection[float]) -> bool:
+def _is_held(word: str, words: AbstractSet[str], counted: AbstractSet[float]) -> bool:
     if word in words or (word.isdecimal() and len(word) <= MOST_DIGITS and int(word) in counted):
         return True
     if (amount := _AMOUNT.fullmatch(word)) and len(word) <= MOST_DIGITS:  # "24h" of "24 hours"
@@ -103,11 +105,11 @@ def _alike(word: str, other: str) -> bool:
     return same >= _ENDING and word[:same] == other[:same]
 
 
-def _is_told(schema: Mapping[str, Any], text: str, words: Collection[str]) -> bool:
+def _is_told(schema: Mapping[str, Any], text: str, words: AbstractSet[str]) -> bool:
     """Whether a tool says of an argument that it may have this value: by default, in quotes, or as a name with "_"."""
     told = _description(schema)
     if "_" in text and mentions(told, text):
-        return _most_are_held(text, words, "")
+        return _most_are_held(text, words, frozenset())
     told = _EXAMPLES.sub("", told)
     return text in quoted_texts(told) or mentions(_about_default(told), text)
 
@@ -127,20 +129,21 @@ def _description(schema: Mapping[str, Any]) -> str:
     return " ".join(one for one in (schema.get("description"), inner) if isinstance(one, str))
 
 
-def _has_another(known: str, text: str, arguments: Mapping[str, Any]) -> bool:
+def _has_another(known: str, counted: AbstractSet[float], text: str, arguments: Mapping[str, Any]) -> bool:
     """Whether a text holds what could be given instead of a value: of a number one that no argument has."""
     if _number(text) is not None:
         used = {one for value in scalars(arguments) for one in figures(value)}
-        return not used.issuperset(figures(known))
+        return not counted <= used
     shapes = (shape for shape in SHAPES.values() if shape.fullmatch(text))
     return all(shape.search(known) for shape in shapes)
 
 
 def _number(text: str) -> float | None:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 def _open_values(tool: Tool, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:

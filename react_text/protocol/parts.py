@@ -68,10 +68,14 @@ def speaks_of(text: str, name: str, shortest: int = 1) -> bool:
     A short form counts as the word that it begins, "stats" as "statistics". Words of fewer than `shortest` letters do
     not count.
     """
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold()
-    words = [word for word in _LETTERS.findall(spaced) if len(word) >= shortest]
+    words = [word for word in words_in(name) if len(word) >= shortest]
     held = {word[:_NAME_STEM] for word in _LETTERS.findall(text.casefold())}
     return bool(words) and all(_begins_one(word, held) for word in words)
+
+
+def words_in(text: str) -> list[str]:
+    """The words of a text in small letters, those of a name such as `inStock` or `in_stock` too."""
+    return [word.casefold() for word in _LETTERS.findall(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))]
 
 
 def denies(text: str) -> bool:

@@ -200,11 +200,11 @@ class Steering:
         asked = self.known.question[-LONGEST_QUESTION:]
         takes = ", ".join(tool.parameters.get("properties") or {})
         whose = f"{SOMEBODY} who needs this tool.\nTool: {tool.name}({takes}): {tool.description}"
-        needing: float | None = yield Expect(asked, whose)
-        anybody: float | None = yield Expect(asked, f"{SOMEBODY}.")
+        needing: tuple[float] | None = yield Expect(asked, whose)
+        anybody: tuple[float] | None = yield Expect(asked, f"{SOMEBODY}.")
         if needing is None or anybody is None:
             return None
-        return needing - anybody + self.by_words([tool])[0]
+        return needing[0] - anybody[0] + self.by_words([tool])[0]
 
     def by_choice(self, tools: Sequence[Tool]) -> Generator[Score, Any, tuple[float, Tool] | None]:
         """The likeliest tool, and how far the best is above none; None where the backend cannot tell."""

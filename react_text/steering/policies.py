@@ -71,7 +71,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """Ask how likely the model finds a text as the reply to a message, without tools. Sent a float, or None."""
+    """Ask how likely the model finds a text as the reply to a message, without tools. Sent a tuple of one, or None."""
 
     text: str
     message: str

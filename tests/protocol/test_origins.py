@@ -18,17 +18,6 @@ def of_value(*, required=True, **schema):
     return Tool("use", "", {"type": "object", "properties": {"value": schema}, "required": needed})
 
 
-LAKES = Tool(
-    "compare_lakes",
-    "Compare two lakes",
-    {
-        "type": "object",
-        "properties": {"one": {"type": "string"}, "other": {"type": "string"}, "note": {"type": "string"}},
-        "required": ["one", "other"],
-    },
-)
-
-
 def test_a_value_from_nowhere_is_found_and_a_default_is_none():
     assert ungrounded(tide, {"harbor": "Leith", "unit": "m"}, "How high is the tide in Oban?") == [("harbor", "Leith")]
     assert ungrounded(tide, {"harbor": "oban", "unit": "m"}, "How high is the tide in Oban?") == []
@@ -129,9 +118,13 @@ def test_a_required_date_is_left_where_the_text_has_none():
     assert ungrounded(of_value(type="string", required=False), {"value": "2031-05-19"}, "Is it open?") != []
 
 
+def test_a_name_that_reads_as_no_finite_number_is_a_word():
+    assert ungrounded(of_value(type="string"), {"value": "Nan"}, "Who is it?") == [("value", "Nan")]
+
+
 def test_the_same_text_in_two_arguments_is_found():
-    assert repeated(LAKES, {"one": "Inari", "other": "inari"}) == [("other", "inari")]
-    assert repeated(LAKES, {"one": "Inari", "other": "Saimaa"}) == []
+    assert repeated(tide, {"harbor": "Oban", "unit": "oban"}) == [("unit", "oban")]
+    assert repeated(tide, {"harbor": "Oban", "unit": "Wick"}) == []
 
 
 def test_open_texts_are_those_that_no_list_holds():
